@@ -1,0 +1,29 @@
+"""The errors meant for the user. Each text says the value, why it is wrong, and the fix."""
+
+
+class StackchoiceError(Exception):
+    """Root of every error meant for the user; the command line prints it without traceback."""
+
+
+class FactsError(StackchoiceError):
+    """The fact base in ``data/`` is missing, malformed or unsourced."""
+
+
+class ScenarioError(StackchoiceError):
+    """A scenario holds a wrong value; the text names file, line, value, reason and fix."""
+
+
+class UnknownCacheError(StackchoiceError):
+    """A model's config has a layer kind whose cache arithmetic is not known here."""
+
+
+class EngineError(StackchoiceError):
+    """The embedded engine is not installed, did not start or stopped."""
+
+
+class EndpointError(StackchoiceError):
+    """An endpoint could not be reached or does not speak the protocol."""
+
+
+class ReportError(StackchoiceError):
+    """A report could not be rendered."""

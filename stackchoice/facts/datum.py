@@ -1,0 +1,101 @@
+"""The smallest fact: a value with its evidence class, its source and its date."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+T = TypeVar("T")
+
+
+class Evidence(StrEnum):
+    """How a number is known. The class travels with the number into every chart and report."""
+
+    MEASURED = "measured"  # here, by the runner
+    REPORTED = "reported"  # measured by others, with source
+    COMPUTED = "computed"  # arithmetic from stated inputs
+    INFERRED = "inferred"  # concluded, not seen; worded "consistent with"
+    STATED = "stated"  # a vendor's, publisher's or the team's own statement
+    ASSUMED = "assumed"  # a default nobody checked
+
+
+#: Weakest last: a result is only as good as the weakest input it rests on.
+STRENGTH = (
+    Evidence.MEASURED,
+    Evidence.REPORTED,
+    Evidence.STATED,
+    Evidence.COMPUTED,
+    Evidence.INFERRED,
+    Evidence.ASSUMED,
+)
+
+
+def weakest(*classes: Evidence) -> Evidence:
+    """Return the weakest of the given evidence classes (``COMPUTED`` when none is given).
+
+    Arithmetic on facts is *computed*; arithmetic that uses an assumption stays *assumed*.
+    """
+    return max((*classes, Evidence.COMPUTED), key=STRENGTH.index)
+
+
+class Record(BaseModel):
+    """Base of everything that we write ourselves: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+AsOf = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+
+
+class Source(Record):
+    """Where a fact was read, and the date it holds for (``as_of``: year, month or day)."""
+
+    title: str = ""
+    url: str | None = None
+    as_of: AsOf
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _named(self) -> Source:
+        if not (self.url or self.title):
+            raise ValueError("a source needs a url, or a title where nothing is online")
+        return self
+
+    @property
+    def label(self) -> str:
+        """Short text for people: the title, else the address."""
+        return self.title or self.url or ""
+
+
+class Datum(Record, Generic[T]):
+    """A fact. ``value=None`` means unknown, and the product then says "unknown".
+
+    An assumption needs no source but must say, in ``note``, why this value was taken.
+    ``low`` and ``high`` give the range where a fact is known only as a range.
+    """
+
+    value: T | None = None
+    low: T | None = None
+    high: T | None = None
+    evidence: Evidence = Evidence.STATED
+    source: Source | None = None
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _defended(self) -> Datum[T]:
+        if self.value is None and (self.low is not None or self.high is not None):
+            raise ValueError("a range needs a middle value as well")
+        if self.value is None:
+            return self
+        if self.evidence is Evidence.ASSUMED and not self.note:
+            raise ValueError("an assumed value needs a note that says why it was taken")
+        if self.evidence is not Evidence.ASSUMED and self.source is None:
+            raise ValueError(f"a {self.evidence.value} value needs a source")
+        return self
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value at all."""
+        return self.value is not None

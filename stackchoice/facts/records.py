@@ -1,0 +1,252 @@
+"""The typed records of the fact base: models, machines, engines, sellers, prices, rules.
+
+Units stand in the field names. GB is 10^9 bytes, GiB is 2^30 bytes.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from stackchoice.facts.datum import AsOf, Datum, Record, Source
+
+Format = Literal["safetensors", "gguf", "mlx"]
+Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu"]
+Path = Literal["managed", "rented", "owned"]
+
+
+class Artifact(Record):
+    """One published set of weights of a model: what is really downloaded.
+
+    ``weights_bytes`` is what the checkpoint holds on disk, draft head and vision tower
+    included; ``read_bytes_per_token`` is what one decode step reads when that is less (MoE).
+    """
+
+    id: str
+    label: str
+    format: Format
+    encoding: str
+    weights_bytes: Datum[int]
+    read_bytes_per_token: Datum[int] = Datum[int]()
+    weight_bits: Datum[float] = Datum[float]()
+    activation_bits: Datum[int] = Datum[int]()
+    revision: Datum[str] = Datum[str]()
+    licence: Datum[str] = Datum[str]()
+    note: str = ""
+
+
+class SamplingPreset(Record):
+    """One published decoding configuration of a model (card or generation_config.json)."""
+
+    thinking: bool
+    settings: dict[str, float]
+    source: Source
+
+
+class Model(Record):
+    """An open-weight model: its own config fields, parameter counts and artifacts."""
+
+    id: str
+    name: str
+    released: Datum[str] = Datum[str]()
+    licence: Datum[str]
+    config: Datum[dict[str, Any]]
+    parameters: Datum[int]
+    active_parameters: Datum[int]
+    context_tokens: Datum[int]
+    modalities: Datum[list[str]]
+    sampling_presets: dict[str, SamplingPreset] = {}
+    artifacts: list[Artifact]
+
+    def artifact(self, artifact_id: str) -> Artifact:
+        """Return the artifact with this id (``KeyError`` when the model has none)."""
+        return next(a for a in self.artifacts if a.id == artifact_id)
+
+
+class Machine(Record):
+    """One accelerator or computer as engines see it. Rates are per device, dense, peak."""
+
+    id: str
+    name: str
+    vendor: str
+    backend: Backend
+    arch: str
+    compute_capability: str | None = None
+    memory_gb: Datum[float]
+    memory_gib_reported: Datum[float] = Datum[float]()
+    unified_memory: bool = False
+    gpu_usable_share: Datum[float] = Datum[float]()
+    bandwidth_gb_per_s: Datum[float]
+    bf16_dense_tflops: Datum[float] = Datum[float]()
+    fp8_dense_tflops: Datum[float] = Datum[float]()
+    fp4_dense_tflops: Datum[float] = Datum[float]()
+    int8_dense_tops: Datum[float] = Datum[float]()
+    board_power_w: Datum[float] = Datum[float]()
+    note: str = ""
+
+
+class Release(Record):
+    """A release of an engine."""
+
+    version: str
+    date: AsOf
+    source: Source
+
+
+class Engine(Record):
+    """An inference engine: where it runs, what it loads, what it implements, since when.
+
+    ``architectures`` maps a config's ``architectures[0]`` to the first release that has it
+    (``"any"`` where the release is older than we looked). A missing key is unknown.
+    ``features`` values are true, false or unknown, for the newest release listed.
+    """
+
+    id: str
+    name: str
+    kind: Literal["server", "desktop", "library", "reference"]
+    licence: Datum[str]
+    releases: list[Release] = Field(min_length=1)
+    platforms: dict[Backend, Datum[bool]]
+    min_compute_capability: Datum[float] = Datum[float]()
+    formats: dict[Format, Datum[bool]]
+    architectures: dict[str, Datum[str]] = {}
+    features: dict[str, Datum[bool]] = {}
+    releases_in_6_months: Datum[int] = Datum[int]()
+    maturity: Literal["established", "young"] = "established"
+
+    @property
+    def latest(self) -> Release:
+        """The newest release in the fact base."""
+        return max(self.releases, key=lambda r: (r.date, r.version))
+
+
+class TokenPrice(Record):
+    """Metered price from a date on, in USD per million tokens. Appended, never overwritten."""
+
+    starts: AsOf
+    input_usd_per_mtok: Decimal = Field(ge=0)
+    cached_input_usd_per_mtok: Decimal | None = Field(default=None, ge=0)
+    output_usd_per_mtok: Decimal = Field(ge=0)
+    source: Source
+
+
+class Offer(Record):
+    """What one seller sells under a model's name. One name, different products: precision,
+    context and enforcement are facts of their own, unknown where nobody says."""
+
+    model: str
+    sold_as: str
+    precision: Datum[str] = Datum[str]()
+    context_tokens: Datum[int] = Datum[int]()
+    features: dict[str, Datum[bool]] = {}
+    prices: list[TokenPrice] = Field(min_length=1)
+
+    @property
+    def price(self) -> TokenPrice:
+        """The newest price."""
+        return max(self.prices, key=lambda p: p.starts)
+
+
+class Seller(Record):
+    """A managed endpoint: who sells which models, and what is known of the service."""
+
+    id: str
+    name: str
+    kind: Literal["direct", "aggregator"] = "direct"
+    features: dict[str, Datum[bool]] = {}
+    retention: Datum[str] = Datum[str]()
+    regions: Datum[list[str]] = Datum[list[str]]()
+    offers: list[Offer]
+
+    def offer(self, model_id: str) -> Offer | None:
+        """Return the offer for a model, or None when this seller has none."""
+        return next((o for o in self.offers if o.model == model_id), None)
+
+
+class HourPrice(Record):
+    """An on-demand rental price per device and hour, in USD."""
+
+    machine: str
+    seller: str
+    terms: str
+    devices_per_unit: int = Field(default=1, ge=1)
+    starts: AsOf
+    usd_per_device_hour: Decimal = Field(gt=0)
+    source: Source
+
+
+class ServerPrice(Record):
+    """Purchase price of a complete server with ``devices`` accelerators, in USD."""
+
+    machine: str
+    devices: int = Field(ge=1)
+    usd: Decimal = Field(gt=0)
+    installation_usd: Decimal = Field(ge=0)
+    power_kw: Datum[float]
+    starts: AsOf
+    source: Source
+
+
+class Assumption(Record):
+    """A named number that the arithmetic needs and nobody measured for this team."""
+
+    id: str
+    unit: str
+    datum: Datum[float]
+    meaning: str
+
+
+class Efficiency(Record):
+    """Share of a roofline that public measurements reach: the 10th, 50th and 90th percentile.
+
+    ``rows`` measurements in ``groups`` independent sources stand behind it.
+    """
+
+    device_class: Literal["gpu", "unified", "cpu"]
+    phase: Literal["decode", "prefill"]
+    threads: Literal["one", "all"] = "all"
+    low: float = Field(gt=0)
+    middle: float = Field(gt=0)
+    high: float = Field(gt=0)
+    rows: int = Field(ge=0)
+    groups: int = Field(ge=0)
+    evidence: Literal["computed", "assumed"]
+    source: Source
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Efficiency:
+        if not self.low <= self.middle <= self.high:
+            raise ValueError("low <= middle <= high must hold")
+        return self
+
+
+class Push(Record):
+    """One engine a rule pushes toward, and how far: first choice or an alternative."""
+
+    engine: str
+    rank: int = Field(default=1, ge=1)
+    note: str = ""
+
+
+class Rule(Record):
+    """One cell of the map. ``when`` names predicates that must all hold, ``unless`` none.
+
+    ``precedence`` settles two rules that disagree (higher wins) and ``resolves`` says why in
+    words, since a conflict is shown and never averaged away.
+    """
+
+    id: str
+    question: Literal["workload", "ops"]
+    when: list[str]
+    unless: list[str] = []
+    favours: list[Push]
+    precedence: int
+    default: bool = False
+    text: str
+    why: str
+    how_far: str
+    resolves: str
+    source: Source

@@ -1,0 +1,137 @@
+"""The scenario: one file, the whole input. Widgets, CLI and papermill all take its path."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stackchoice.facts.datum import Record
+from stackchoice.scenario.inputs import Input
+
+Count = Annotated[float, Field(gt=0, le=1e9)]
+Tokens = Annotated[int, Field(ge=0, le=100_000_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+#: The name of the machine that the product probes instead of looking it up.
+THIS_MACHINE = "this machine"
+NOBODY = "nobody"
+
+
+class ModelChoice(Record):
+    """Which model, and which of its published artifacts are candidates (all when empty)."""
+
+    id: Name
+    artifacts: list[Name] = []
+
+
+class MachineChoice(Record):
+    """A candidate machine: how many devices, how many a replica takes, and who has it."""
+
+    id: Name
+    count: int = Field(default=1, ge=1, le=100_000)
+    devices_per_replica: int = Field(default=1, ge=1, le=1024)
+    already_owned: bool = False
+
+
+class StatedBudget(Record):
+    """A memory budget the team already wrote down (decimal GB); shown as a row of its own."""
+
+    memory_gb: Annotated[float, Field(gt=0, le=1e6)]
+    weights_gb: Annotated[float, Field(gt=0, le=1e6)]
+    workspace_gb: Annotated[float, Field(ge=0, le=1e6)]
+    origin: Annotated[str, Field(alias="from", min_length=1)]
+
+
+class Candidates(Record):
+    """Machines that could serve, sellers that could be bought from, and the future fleet."""
+
+    machines: list[MachineChoice] = []
+    sellers: list[Name] | Literal["any"] = "any"
+    stated_budget: StatedBudget | None = None
+    future_vendors: list[Name] = []
+
+
+class Current(Record):
+    """What runs today: an engine on a machine, or a seller. Keeping it is an option."""
+
+    what: Name
+    usd_per_month: Input[Usd] = Input()
+    works: Input[bool] = Input()
+
+
+class Workload(Record):
+    """The traffic. Tokens are per request; ``input_tokens`` includes the shared prefix."""
+
+    purpose: Literal["serving", "reference run"] = "serving"
+    users: Input[Count] = Input()
+    requests_per_user_per_day: Input[Count] = Input()
+    days_per_month: Input[Annotated[float, Field(gt=0, le=31)]] = Input(value=30)
+    active_hours_per_day: Input[Annotated[float, Field(gt=0, le=24)]] = Input()
+    peak_factor: Input[Annotated[float, Field(ge=1, le=10_000)]] = Input()
+    volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
+    input_tokens: Input[Tokens] = Input()
+    output_tokens: Input[Tokens] = Input()
+    context_tokens: Input[Annotated[int, Field(gt=0, le=100_000_000)]] = Input()
+    shared_prefix_tokens: Input[Tokens] = Input(value=0)
+    turns_per_session: Input[Annotated[float, Field(ge=1, le=100_000)]] = Input(value=1)
+    resent_share: Input[Share] = Input(value=0.0)
+    json_schema: Input[bool] = Input(value=False)
+    tools: Input[bool] = Input(value=False)
+    images: Input[bool] = Input(value=False)
+    thinking: Input[bool] = Input(value=False)
+    sampling_preset: str = ""
+    interactive: bool = True
+    ttft_p99_s: Input[Seconds] = Input()
+    itl_p99_s: Input[Seconds] = Input()
+    end_to_end_p99_s: Input[Seconds] = Input()
+
+
+class Team(Record):
+    """Who looks after it. Each duty has a name, or ``nobody``."""
+
+    engineers: Input[Annotated[float, Field(ge=0, le=100_000)]] = Input()
+    ops_share_each: Input[Share] = Input()
+    upgrades: Name = "not known"
+    watches_p99: Name = "not known"
+    awake_at_night: Name = "not known"
+    runtime_engineering: Input[bool] = Input(value=False)
+    accepts_young_ecosystem: Input[bool] = Input(value=False)
+
+
+class Money(Record):
+    """What may be spent and what an engineer costs. USD."""
+
+    can_fund_devices: Input[Annotated[float, Field(ge=0, le=1e6)]] = Input()
+    hardware_budget_usd: Input[Usd] = Input()
+    usd_per_engineer_month: Input[Usd] = Input()
+    horizon_months: Input[Annotated[float, Field(gt=0, le=240)]] = Input()
+    dominant_cost: Literal["throughput", "people", "balanced"] = "balanced"
+
+
+class Constraints(Record):
+    """Hard limits: an option that breaks one is eliminated, never scored low."""
+
+    data_may_leave: Input[bool] = Input()
+    regions_allowed: list[Name] = []
+    licences_acceptable: list[Name] = []
+
+
+class Scenario(Record):
+    """The whole input of one decision; round-trips through YAML without loss."""
+
+    schema_version: Literal[1] = 1
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    title: Name
+    situation: str = ""
+    model: ModelChoice
+    candidates: Candidates
+    current: Current | None = None
+    workload: Workload
+    team: Team = Team()
+    money: Money = Money()
+    constraints: Constraints = Constraints()
