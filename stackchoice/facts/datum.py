@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
 
@@ -46,7 +47,12 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-AsOf = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+#: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.
+AsOf = Annotated[
+    str,
+    BeforeValidator(lambda v: str(v) if isinstance(v, date | int) else v),
+    Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$"),
+]
 
 
 class Source(Record):

@@ -30,6 +30,7 @@ LISTS = {
     "machines.yaml": ("machines", Machine),
     "rules.yaml": ("rules", Rule),
     "assumptions.yaml": ("assumptions", Assumption),
+    "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
@@ -95,7 +96,8 @@ def _load(folder: Path) -> Facts:
     read: dict[str, list[Any]] = {}
     for name, (key, record) in LISTS.items():
         rows = _file(folder / name, folder, digest)
-        read[key] = [_record(record, row, folder / name) for row in rows.get(key, [])]
+        read.setdefault(key, [])
+        read[key] += [_record(record, row, folder / name) for row in rows.get(key, [])]
     for name, record in FOLDERS.items():
         read[name] = [
             _record(record, _file(path, folder, digest), path)

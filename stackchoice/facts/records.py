@@ -5,12 +5,16 @@ Units stand in the field names. GB is 10^9 bytes, GiB is 2^30 bytes.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from stackchoice.facts.datum import AsOf, Datum, Record, Source
+
+#: A version that says it is a candidate: 1.4.0rc1, 0.33.0-rc2, 1.6.0b1 (but not build b12464).
+PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
 
 Format = Literal["safetensors", "gguf", "mlx"]
 Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu"]
@@ -118,8 +122,9 @@ class Engine(Record):
 
     @property
     def latest(self) -> Release:
-        """The newest release in the fact base."""
-        return max(self.releases, key=lambda r: (r.date, r.version))
+        """The newest stable release in the fact base; a pre-release only where nothing else is."""
+        stable = [r for r in self.releases if not PRE_RELEASE.search(r.version)]
+        return max(stable or self.releases, key=lambda r: (r.date, r.version))
 
 
 class TokenPrice(Record):

@@ -1,1 +1,18 @@
-"""The scenario file."""
+"""The scenario file: its types, its reader, and the points a decision is made at."""
+
+from stackchoice.scenario.inputs import Input
+from stackchoice.scenario.point import Known, Point, ends, likely_point, scenario_inputs
+from stackchoice.scenario.read import (
+    dump_scenario,
+    load_scenario,
+    parse_scenario,
+    save_scenario,
+    scenario_path,
+)
+from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, Scenario
+
+__all__ = [
+    "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point", "Scenario",
+    "dump_scenario", "ends", "likely_point", "load_scenario", "parse_scenario",
+    "save_scenario", "scenario_inputs", "scenario_path",
+]  # fmt: skip

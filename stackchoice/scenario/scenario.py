@@ -107,7 +107,6 @@ class Money(Record):
     """What may be spent and what an engineer costs. USD."""
 
     can_fund_devices: Input[Annotated[float, Field(ge=0, le=1e6)]] = Input()
-    hardware_budget_usd: Input[Usd] = Input()
     usd_per_engineer_month: Input[Usd] = Input()
     horizon_months: Input[Annotated[float, Field(gt=0, le=240)]] = Input()
     dominant_cost: Literal["throughput", "people", "balanced"] = "balanced"

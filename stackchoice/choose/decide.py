@@ -1,0 +1,201 @@
+"""``decide(scenario, facts)``: three questions, then money, then what would change it.
+
+Pure: no file, no clock, no network. The widgets, the command line and the report call this
+and nothing else, so that they give the same answer.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from stackchoice.choose.answer import KEEP, MANAGED, Answer, answer
+from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
+from stackchoice.choose.flips import flips, unknowns
+from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
+from stackchoice.errors import ScenarioError
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point
+from stackchoice.version import VERSION
+from stackchoice.workload import needs
+
+
+def decide(scenario: Scenario, facts: Facts) -> Decision:
+    """Decide how to serve the scenario's model.
+
+    Parameters
+    ----------
+    scenario
+        The whole input. Ranges are decided at their likely value and again at both ends.
+    facts
+        The fact base; a probed machine is added with :func:`stackchoice.with_machine` first.
+
+    Raises
+    ------
+    ScenarioError
+        When the scenario names a model, artifact, machine or seller the facts do not have.
+    """
+    _check_names(scenario, facts)
+    point = likely_point(scenario, facts)
+    main = answer(scenario, facts, point)
+    changes = flips(scenario, facts, point, main)
+    options = _options(scenario, facts, main)
+    chosen = next((o for o in options if o.status == "chosen"), None)
+    conditions = [*_contradictions(scenario, facts, point), *_conditions(main, changes, chosen)]
+    best = main.best
+    return Decision(
+        scenario=scenario.name,
+        title=scenario.title,
+        recommended=main.recommended,
+        recommended_configuration=chosen.configuration if chosen else "",
+        best_self_hosted=best.option if best else None,
+        best_self_hosted_configuration=best.title if best else "",
+        verdict=_verdict(main, conditions),
+        conditions=conditions,
+        options=options,
+        candidates=main.candidates,
+        fit=fit_numbers(scenario, facts, point, main),
+        needs=needs(point),
+        pushes=main.pushes,
+        conflicts=main.conflicts,
+        ops=main.ops,
+        cost=main.cost,
+        flips=changes,
+        unknowns=unknowns(scenario, facts, changes),
+        trace=trace(scenario, facts, point, main),
+        held_fixed=held_fixed(scenario, facts, main),
+        inputs=input_rows(scenario, point),
+        facts_sha256=facts.sha256,
+        version=VERSION,
+    )
+
+
+def _check_names(scenario: Scenario, facts: Facts) -> None:
+    def known(what: str, name: str, names: list[str]) -> None:
+        if name not in names:
+            raise ScenarioError(
+                f"{scenario.name}: {what} {name!r} is not in the fact base; "
+                f"known: {', '.join(sorted(names))}"
+            )
+
+    known("model.id", scenario.model.id, list(facts.models))
+    artifacts = [a.id for a in facts.models[scenario.model.id].artifacts]
+    for artifact in scenario.model.artifacts:
+        known("model.artifacts", artifact, artifacts)
+    if preset := scenario.workload.sampling_preset:
+        known("workload.sampling_preset", preset, list(facts.models[scenario.model.id].sampling_presets))
+    for machine in scenario.candidates.machines:
+        if machine.id == THIS_MACHINE and machine.id not in facts.machines:
+            raise ScenarioError(
+                f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
+                "use facts = with_machine(facts, probe) before decide"
+            )
+        known("candidates.machines", machine.id, list(facts.machines))
+    for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
+        known("candidates.sellers", seller, list(facts.sellers))
+
+
+def _options(scenario: Scenario, facts: Facts, main: Answer) -> list[Option]:
+    names = [engine.name for engine in facts.engines.values()] + [MANAGED]
+    options = [*(_option(name, main) for name in names), _keep(scenario)]
+    best = main.best.option if main.best else None
+    return sorted(options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best))
+
+
+def _option(name: str, main: Answer) -> Option:
+    """Sum an option up by its best configuration; the others stand in the candidates."""
+    own = [c for c in main.candidates if c.option == name]
+    best = main.best if main.best and main.best.option == name else None
+    if name == MANAGED:
+        best = main.seller
+    best = best or _least_bad(own)
+    if best is None:
+        return Option(
+            name=name, status="eliminated", question="hardware fit",
+            reason="no candidate machine was given",
+        )  # fmt: skip
+    status: Status = best.status
+    reason = best.reason
+    if status == "viable" and (name == main.recommended):
+        status, reason = "chosen", main.because
+    elif name in main.too_close or (main.tied_with and name in (main.tied_with, main.best and main.best.option)):
+        status, reason = "too close to call", main.because
+    elif status == "viable" and main.best is best and name != MANAGED:
+        reason = f"best self-hosted answer: {main.best_rule.text}" if main.best_rule else reason
+    elif status == "viable" and best.unknown:
+        reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
+    return Option(
+        name=name, status=status, question=best.question, reason=reason,
+        configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
+        usd_per_month=_usd(name, main),
+    )  # fmt: skip
+
+
+def _least_bad(own: list[Candidate]) -> Candidate | None:
+    """Return a surviving configuration, else the one that came furthest."""
+    order = ["constraints", "hardware fit", "workload shape", "ops capacity", "cost", ""]
+    return max(
+        own,
+        key=lambda c: (c.status == "viable", -len(c.unknown), order.index(c.question)),
+        default=None,
+    )
+
+
+def _usd(name: str, main: Answer) -> Decimal | None:
+    if name == MANAGED:
+        return main.cost.managed_with_people_usd_per_month
+    if main.best is None or name != main.best.option:
+        return None
+    totals = [line.total_usd for line in main.lines if line.path != "managed" and line.total_usd]
+    return min(totals, default=None)
+
+
+def _keep(scenario: Scenario) -> Option:
+    now = scenario.current
+    if now is None:
+        return Option(
+            name=KEEP, status="eliminated", question="constraints", reason="nothing runs today"
+        )
+    if now.works.value is False:
+        return Option(
+            name=KEEP, status="eliminated", question="workload shape",
+            reason=f"{now.what} does not do the job today", configuration=now.what,
+        )  # fmt: skip
+    return Option(
+        name=KEEP, status="viable", question="", configuration=now.what,
+        reason=f"{now.what} runs today; measure it as the first arm before leaving it",
+        usd_per_month=now.usd_per_month.value,
+        conditions=[] if now.works.known else ["find out whether it does the job today"],
+    )  # fmt: skip
+
+
+def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]:
+    preset = facts.models[scenario.model.id].sampling_presets.get(scenario.workload.sampling_preset)
+    thinking = point["workload.thinking"]
+    if preset is None or thinking is None or preset.thinking == thinking:
+        return []
+    return [
+        f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
+        f"{scenario.workload.sampling_preset!r} is published for thinking "
+        f"{'on' if preset.thinking else 'off'}"
+    ]
+
+
+def _conditions(main: Answer, changes: list[Flip], chosen: Option | None) -> list[str]:
+    found = list(chosen.conditions) if chosen else []
+    found += [f.text for f in changes if f.within_range and f.changes_recommendation]
+    return list(dict.fromkeys(found))
+
+
+def _verdict(main: Answer, conditions: list[str]) -> str:
+    if main.too_close:
+        return f"{main.because[0].upper()}{main.because[1:]}."
+    if main.recommended is None:
+        return f"No recommendation: {main.because}."
+    tail = ", conditionally" if conditions else ""
+    own = ""
+    if main.best is not None and main.recommended != main.best.option:
+        own = f" Best self-hosted answer: {main.best.option}"
+        own += f" ({main.best_rule.text})." if main.best_rule else "."
+    name = main.recommended.capitalize() if main.recommended == MANAGED else main.recommended
+    return f"{name}{tail}: {main.because}.{own}"
+

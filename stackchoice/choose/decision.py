@@ -1,0 +1,189 @@
+"""The result of a decision: typed, frozen, and sliceable as pandas frames."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Literal
+
+import pandas as pd
+
+from stackchoice.cost import BreakEven, CostLine, Volume
+from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.interval import Interval
+from stackchoice.fit import FitRow, Speed
+from stackchoice.ops import Ops
+from stackchoice.workload import Conflict, Need, PushResult
+
+Status = Literal["chosen", "viable", "too close to call", "eliminated"]
+Question = Literal["hardware fit", "workload shape", "ops capacity", "cost", "constraints", ""]
+UNKNOWN = "unknown"
+
+
+class Step(Record):
+    """One step of the trace: a rule, what it saw, what it concluded, and how it knows."""
+
+    question: Question
+    rule: str
+    text: str
+    facts: list[str] = []
+    evidence: Evidence
+
+
+class Candidate(Record):
+    """One configuration of an option: engine release x artifact x machine, or seller."""
+
+    option: str
+    engine: str = ""
+    release: str = ""
+    artifact: str = ""
+    encoding: str = ""
+    machine: str = ""
+    devices: int = 0
+    seller: str = ""
+    status: Status
+    question: Question = ""
+    reason: str
+    unknown: list[str] = []
+    live_sequences: int | None = None
+    decode_ceiling_tokens_per_s: float | None = None
+    usd_per_month: Decimal | None = None
+
+    @property
+    def title(self) -> str:
+        """Short text for people: what exactly this is."""
+        parts = [f"{self.engine} {self.release}".strip(), self.artifact, self.machine, self.seller]
+        return " · ".join(part for part in parts if part)
+
+
+class Option(Record):
+    """One option of the list, with the status of its best configuration."""
+
+    name: str
+    status: Status
+    question: Question
+    reason: str
+    configuration: str = ""
+    conditions: list[str] = []
+    usd_per_month: Decimal | None = None
+
+
+class Fit(Record):
+    """Question 1 in numbers, for the artifact and machine of the best self-hosted option."""
+
+    model: str
+    artifact: str
+    machine: str
+    devices: int
+    context_tokens: int | None
+    kv_bytes_per_token: int | None
+    state_bytes_per_sequence: int | None
+    bytes_per_sequence: int | None
+    rows: list[FitRow]
+    speed: Speed | None = None
+    replica: Interval | None = None
+    needed_concurrency: float | None = None
+    note: str = ""
+
+
+class Cost(Record):
+    """The three paths, and the volume at which the answer flips."""
+
+    volume: Volume | None
+    managed_usd_per_mtok: Decimal | None = None
+    managed_usd_per_month: Decimal | None = None
+    managed_with_people_usd_per_month: Decimal | None = None
+    rented_usd_per_month: Decimal | None = None
+    owned_usd_per_month: Decimal | None = None
+    owned_with_people_usd_per_month: Decimal | None = None
+    lines: list[CostLine] = []
+    market: list[dict[str, Any]] = []
+    break_even: list[BreakEven] = []
+
+
+class Flip(Record):
+    """What would change the answer: an input, where it flips, and to what."""
+
+    input: str
+    at: float | str | None
+    unit: str = ""
+    from_option: str
+    to_option: str | None
+    changes_recommendation: bool = False
+    within_range: bool
+    text: str
+    evidence: Evidence
+
+
+class UnknownInput(Record):
+    """An input nobody could give, and whether finding it could change the answer."""
+
+    input: str
+    worth_finding: bool
+    text: str
+
+
+#: How options are listed: the answer first, what was ruled out last.
+STATUS_ORDER: tuple[Status, ...] = ("chosen", "too close to call", "viable", "eliminated")
+
+
+class Decision(Record):
+    """The pure result of ``decide(scenario, facts)``."""
+
+    scenario: str
+    title: str
+    recommended: str | None
+    recommended_configuration: str
+    best_self_hosted: str | None
+    best_self_hosted_configuration: str
+    verdict: str
+    conditions: list[str]
+    options: list[Option]
+    candidates: list[Candidate]
+    fit: Fit
+    needs: list[Need]
+    pushes: list[PushResult]
+    conflicts: list[Conflict]
+    ops: Ops
+    cost: Cost
+    flips: list[Flip]
+    unknowns: list[UnknownInput]
+    trace: list[Step]
+    held_fixed: list[str]
+    inputs: list[dict[str, Any]]
+    facts_sha256: str
+    version: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per option of the list: name, status, question, reason, conditions."""
+        return pd.DataFrame([o.model_dump(mode="json") for o in self.options])
+
+    def candidates_frame(self) -> pd.DataFrame:
+        """One row per configuration: every engine release x artifact x machine, every seller."""
+        return pd.DataFrame([c.model_dump(mode="json") for c in self.candidates])
+
+    def trace_frame(self) -> pd.DataFrame:
+        """One row per step of the trace."""
+        return pd.DataFrame([s.model_dump(mode="json") for s in self.trace])
+
+    def fit_frame(self) -> pd.DataFrame:
+        """One row per memory budget."""
+        return pd.DataFrame([r.model_dump(mode="json") for r in self.fit.rows])
+
+    def cost_frame(self) -> pd.DataFrame:
+        """One row per path: infrastructure, people, one-time cost and total, USD a month."""
+        rows = [
+            {**line.model_dump(exclude={"parts"}), "total_usd": line.total_usd}
+            for line in self.cost.lines
+        ]
+        return pd.DataFrame(rows)
+
+    def inputs_frame(self) -> pd.DataFrame:
+        """One row per scenario input at the likely point, with class, origin and answerer."""
+        return pd.DataFrame(self.inputs)
+
+    def option(self, name: str) -> Option:
+        """Return the option of this name (``KeyError`` when there is none)."""
+        for option in self.options:
+            if option.name == name:
+                return option
+        raise KeyError(name)

@@ -1,0 +1,173 @@
+"""What would change the answer: every range at both ends, every switch the other way.
+
+A flip inside a stated range makes the recommendation conditional; a flip outside it is the
+distance to the next answer; "none" is an answer too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.choose.answer import MANAGED, Answer, answer
+from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import Point, Scenario, ends, scenario_inputs
+
+#: Halvings of the interval in which the answer flips: enough for five digits.
+HALVINGS = 18
+
+#: Sides of inputs that nobody gave but that can only lie in one stretch.
+PATTERNS = ("steady", "spiky")
+
+#: Switches that are worth turning even where somebody stated them.
+SWITCHES = ("workload.json_schema", "workload.images", "workload.tools", "constraints.data_may_leave")
+
+
+def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
+    """Return where each input flips the answer, then the volumes at which money does."""
+    found = []
+    ranges = {**ends(scenario, facts), **_natural_ends(point)}
+    for path, (low, high) in ranges.items():
+        found.append(_range_flip(scenario, facts, point, main, path, low, high))
+    for path in SWITCHES:
+        value = point[path]
+        if path not in ranges and value is not None:
+            found.append(_switch_flip(scenario, facts, point, main, path, not value))
+    return [*found, *_volume_flips(main)]
+
+
+def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[UnknownInput]:
+    """Name every input nobody gave, and whether finding it could change the answer."""
+    matters = {flip.input: flip for flip in changes if flip.to_option is not None}
+    swept = {flip.input for flip in changes}
+    found = []
+    for path, item in scenario_inputs(scenario).items():
+        if item.known:
+            continue
+        if path in matters:
+            text = matters[path].text
+        elif path in swept:
+            text = "no value in its assumed range changes the answer"
+        else:
+            text = "not given, so nothing was eliminated or sized by it"
+        found.append(UnknownInput(input=path, worth_finding=path in matters, text=text))
+    return found
+
+
+def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
+    """Return the sides of unknown inputs that can only lie between known limits."""
+    found: dict[str, tuple[Any, Any]] = {}
+    tokens = point["workload.input_tokens"]
+    if point["workload.shared_prefix_tokens"] is None and tokens:
+        found["workload.shared_prefix_tokens"] = (0, tokens)
+    if point["workload.volume_pattern"] is None:
+        found["workload.volume_pattern"] = PATTERNS
+    return found
+
+
+def outcome(found: Answer) -> tuple[str | None, str | None]:
+    """What counts as the answer: the recommendation and the best self-hosted option."""
+    return found.recommended, found.best.option if found.best else None
+
+
+def _range_flip(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, path: str, low: Any, high: Any
+) -> Flip:
+    base = outcome(main)
+    if isinstance(low, bool):
+        other = not point[path] if point[path] is not None else True
+        sides = [other] if point[path] is not None else [False, True]
+        results = {side: outcome(_at(scenario, facts, point, path, side)) for side in sides}
+    else:
+        results = {side: outcome(_at(scenario, facts, point, path, side)) for side in (low, high)}
+    changed = {side: result for side, result in results.items() if result != base}
+    span = f"{_show(low)} to {_show(high)}"
+    evidence = point.inputs[path].evidence
+    if not changed:
+        return Flip(
+            input=path, at=None, from_option=_name(base), to_option=None, within_range=True,
+            text=f"{path}: nothing from {span} changes the answer", evidence=evidence,
+        )  # fmt: skip
+    # A side that changes the recommendation says more than one that only changes the runner-up.
+    side, result = max(changed.items(), key=lambda item: item[1][0] != base[0])
+    at = side
+    if not isinstance(side, bool | str) and point[path] is not None:
+        at = _bisect(scenario, facts, point, path, point[path], side, base)
+    return Flip(
+        input=path, at=at if not isinstance(at, bool) else str(at).lower(),
+        from_option=_name(base), to_option=_name(result), within_range=True,
+        changes_recommendation=result[0] != base[0],
+        text=f"{path}: at {_show(at)} the answer becomes {_name(result)} (range: {span})",
+        evidence=evidence,
+    )  # fmt: skip
+
+
+def _switch_flip(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, path: str, turned: bool
+) -> Flip:
+    base, result = outcome(main), outcome(_at(scenario, facts, point, path, turned))
+    same = result == base
+    text = "changes nothing" if same else f"makes it {_name(result)}"
+    return Flip(
+        input=path, at=str(turned).lower(), from_option=_name(base),
+        to_option=None if same else _name(result), within_range=False,
+        changes_recommendation=result[0] != base[0],
+        text=f"{path}: {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
+    )  # fmt: skip
+
+
+def _volume_flips(main: Answer) -> list[Flip]:
+    """The monthly volume at which serving yourself costs less than the managed endpoint."""
+    own = main.best.option if main.best else ""
+    found = []
+    for even in main.cost.break_even:
+        people = "with people" if even.with_people else "without people"
+        at = even.mtok_per_month
+        words = f"{at:,.0f} M tokens a month ({even.reason})" if at is not None else even.reason
+        found.append(
+            Flip(
+                input=f"volume, {even.against}, {people}", at=at, unit="M tokens a month",
+                from_option=MANAGED, to_option=own if at is not None else None,
+                changes_recommendation=at is not None, within_range=False, text=f"{even.against}, {people}: {words}",
+                evidence=even.evidence,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _bisect(
+    scenario: Scenario, facts: Facts, point: Point, path: str, inside: Any, outside: Any,
+    base: tuple[str | None, str | None],
+) -> Any:  # fmt: skip
+    """Return the value nearest to ``inside`` at which the answer is no longer ``base``."""
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        if isinstance(inside, int) and isinstance(outside, int):
+            middle = (inside + outside) // 2
+            if middle in (inside, outside):
+                break
+        if outcome(_at(scenario, facts, point, path, middle)) == base:
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _at(scenario: Scenario, facts: Facts, point: Point, path: str, value: Any) -> Answer:
+    moved = point.inputs[path].model_copy(update={"value": value})
+    return answer(scenario, facts, Point(inputs={**point.inputs, path: moved}))
+
+
+def _name(result: tuple[str | None, str | None]) -> str:
+    recommended, own = result
+    if recommended is None:
+        return f"too close to call or nothing (self-hosted: {own or 'none'})"
+    return recommended if recommended == own or own is None else f"{recommended} (self-hosted: {own})"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+

@@ -1,0 +1,118 @@
+"""Managed sellers pass questions 1 and 2 like engines do; what nobody says stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackchoice.choose.decision import Candidate, Question
+from stackchoice.cost import Volume, metered_usd
+from stackchoice.facts.datum import Datum
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Offer, Seller
+from stackchoice.scenario import Point, Scenario
+from stackchoice.workload import meets, needs
+
+OPTION = "managed endpoint"
+
+
+def offers(scenario: Scenario, facts: Facts) -> list[tuple[Seller, Offer]]:
+    """Return every seller of this model with its offer, in the order of the fact base."""
+    return [
+        (seller, offer)
+        for seller in facts.sellers.values()
+        if (offer := seller.offer(scenario.model.id)) is not None
+    ]
+
+
+def managed_candidates(
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None
+) -> list[Candidate]:
+    """Judge every candidate seller (all of them where the scenario says ``any``)."""
+    wanted = scenario.candidates.sellers
+    found = [
+        _candidate(scenario, point, seller, offer, volume)
+        for seller, offer in offers(scenario, facts)
+        if wanted == "any" or seller.id in wanted
+    ]
+    if not found:
+        whom = "any seller" if wanted == "any" else ", ".join(wanted)
+        found = [
+            Candidate(
+                option=OPTION, status="eliminated", question="workload shape",
+                reason=f"no offer of {scenario.model.id} by {whom or 'anybody'} is in the fact base",
+            )
+        ]  # fmt: skip
+    return found
+
+
+def _candidate(
+    scenario: Scenario, point: Point, seller: Seller, offer: Offer, volume: Volume | None
+) -> Candidate:
+    unknown: list[str] = []
+    status, question, reason = "viable", "", "sells the model"
+    for asked, verdict, text in _checks(scenario, point, seller, offer):
+        if verdict is None:
+            unknown.append(text)
+        elif not verdict:
+            status, question, reason = "eliminated", asked, text
+            break
+    return Candidate(
+        option=OPTION, seller=seller.name, artifact=offer.sold_as,
+        encoding=offer.precision.value or "", status=status,  # type: ignore[arg-type]
+        question=question, reason=reason, unknown=unknown,
+        usd_per_month=metered_usd(volume, offer.price) if volume else None,
+    )  # fmt: skip
+
+
+def _checks(
+    scenario: Scenario, point: Point, seller: Seller, offer: Offer
+) -> Iterator[tuple[Question, bool | None, str]]:
+    leave = point["constraints.data_may_leave"]
+    yield "constraints", leave, (
+        "the data may not leave" if leave is False else "whether the data may leave"
+    )
+    allowed = {region.lower() for region in scenario.constraints.regions_allowed}
+    if allowed:
+        regions = seller.regions.value
+        inside = None if regions is None else bool(allowed & {r.lower() for r in regions})
+        yield "constraints", inside, (
+            f"whether {seller.name} keeps data in an allowed region" if inside is None
+            else f"{seller.name} serves from {', '.join(regions or [])}, which is not allowed"
+        )  # fmt: skip
+    if scenario.workload.purpose == "reference run":
+        yield "workload shape", False, "a metered endpoint shows neither weights nor precision"
+    context, limit = point["workload.context_tokens"], offer.context_tokens.value
+    if context is not None:
+        yield "hardware fit", None if limit is None else context <= limit, (
+            f"the context {seller.name} sells" if limit is None
+            else f"sells {limit:,} tokens of context; {context:,} are asked"
+        )  # fmt: skip
+    precision = offer.precision.known or None
+    yield "hardware fit", precision, f"the precision {seller.name} serves"
+    features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
+    for need in needs(point):
+        has = meets(features, need)
+        yield "workload shape", has, (
+            f"whether {seller.name} does it: {need.text}" if has is None
+            else f"{seller.name} lacks it: {need.text}"
+        )  # fmt: skip
+
+
+def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[dict[str, object]]:
+    """Return every listed price for the model: one name, different products."""
+    return [
+        {
+            "seller": seller.name,
+            "sold_as": offer.sold_as,
+            "precision": offer.precision.value,
+            "input_usd_per_mtok": offer.price.input_usd_per_mtok,
+            "cached_input_usd_per_mtok": offer.price.cached_input_usd_per_mtok,
+            "output_usd_per_mtok": offer.price.output_usd_per_mtok,
+            "usd_per_month": metered_usd(volume, offer.price) if volume else None,
+            "as_of": offer.price.starts,
+            "source": offer.price.source.label,
+        }
+        for seller, offer in offers(scenario, facts)
+    ]
+
+

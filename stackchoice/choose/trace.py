@@ -1,0 +1,259 @@
+"""The decision told step by step: rule, facts, evidence class; and what was held fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.choose.answer import Answer
+from stackchoice.choose.decision import Fit, Step
+from stackchoice.choose.selfhosted import sites, workspace_bytes
+from stackchoice.facts.datum import Datum, Evidence
+from stackchoice.facts.load import Facts
+from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.memory import GB
+from stackchoice.scenario import Point, Scenario, scenario_inputs
+
+
+def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Fit:
+    """Return question 1 in numbers: the budgets as separate rows, never mixed.
+
+    For the best self-hosted option; where none survives, for the first candidate, so that
+    the reader sees what does not fit.
+    """
+    site = main.site or next(iter(sites(scenario, facts, point)), None)
+    context = point["workload.context_tokens"]
+    if site is None:
+        return Fit(
+            model=scenario.model.id, artifact="", machine="", devices=0, context_tokens=context,
+            kv_bytes_per_token=None, state_bytes_per_sequence=None, bytes_per_sequence=None,
+            rows=[], note="no candidate machine was given",
+        )  # fmt: skip
+    layout, devices = site.layout, site.choice.devices_per_replica
+    per_sequence = layout.bytes_per_sequence(context) if layout and context else None
+    return Fit(
+        model=scenario.model.id,
+        artifact=site.artifact.label,
+        machine=site.machine.name,
+        devices=devices,
+        context_tokens=context,
+        kv_bytes_per_token=layout and layout.kv_bytes_per_token,
+        state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
+        bytes_per_sequence=per_sequence,
+        rows=_rows(scenario, facts, main, site, per_sequence),
+        speed=site.speed,
+        replica=site.replica,
+        needed_concurrency=site.needed_concurrency,
+        note=site.cache_note,
+    )
+
+
+def trace(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Step]:
+    """Return every step from the memory sum to the recommendation."""
+    return [
+        *_fit_steps(main),
+        *_elimination_steps(facts, main),
+        *_push_steps(main),
+        *_ops_steps(main),
+        *_cost_steps(main),
+    ]
+
+
+def held_fixed(scenario: Scenario, facts: Facts, main: Answer) -> list[str]:
+    """Return what was not varied: everything held fixed is a claim somebody should check."""
+    engines = ", ".join(f"{e.name} {e.latest.version}" for e in facts.engines.values())
+    fixed = [
+        f"engine releases: {engines}",
+        f"fact base {facts.sha256[:12]}",
+        "cache type: the model's own; no quantised KV cache was considered",
+        f"sampling preset: {scenario.workload.sampling_preset or 'not named'}",
+        "capacity by quotient, not by the engine's own allocator",
+        "single-stream speed intervals carried over to batches",
+        "prices as listed on their dates; no discounts, taxes, egress or currency",
+    ]
+    if main.site is not None:
+        revision = main.site.artifact.revision.value or "unknown"
+        fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
+    return fixed
+
+
+def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
+    """Return every input at the likely point with its class, origin and answerer."""
+    given = scenario_inputs(scenario)
+    return [
+        {
+            "input": path,
+            "value": known.value,
+            "low": given[path].low,
+            "high": given[path].high,
+            "evidence": known.evidence.value if known.value is not None else "unknown",
+            "origin": known.origin,
+            "answered_by": known.answered_by,
+        }
+        for path, known in point.inputs.items()
+    ]
+
+
+def _rows(
+    scenario: Scenario, facts: Facts, main: Answer, site: Any, per_sequence: int | None
+) -> list[FitRow]:
+    machine, devices = site.machine, site.choice.devices_per_replica
+    rows = []
+    if (budget := scenario.candidates.stated_budget) is not None:
+        rows.append(
+            fit_row(
+                "stated budget",
+                memory_bytes=_stated(budget.memory_gb, budget.origin),
+                weights_bytes=_stated(budget.weights_gb, budget.origin),
+                workspace_bytes=_stated(budget.workspace_gb, budget.origin),
+                bytes_per_sequence=per_sequence,
+                note=budget.origin,
+            )
+        )
+    shared = {
+        "weights_bytes": site.artifact.weights_bytes,
+        "workspace_bytes": workspace_bytes(facts),
+        "bytes_per_sequence": per_sequence,
+    }
+    reported = machine.memory_gib_reported.known or machine.unified_memory
+    rows.append(
+        fit_row("published checkpoint on the vendor's GB",
+                memory_bytes=nominal_bytes(machine, devices), **shared)
+    )  # fmt: skip
+    rows.append(
+        fit_row(
+            "published checkpoint on the memory the machine reports",
+            memory_bytes=usable_bytes(machine, devices), **shared,
+            note="" if reported else "reported bytes unknown; the vendor's GB are assumed",
+        )
+    )  # fmt: skip
+    if main.best is not None:
+        rows.append(
+            FitRow(
+                basis=f"admission by {main.best.engine} {main.best.release}",
+                evidence=Evidence.ASSUMED,
+                note="unknown: this release's own allocator decides, and is not modelled yet",
+            )
+        )
+    return rows
+
+
+def _stated(gigabytes: float, origin: str) -> Datum[int]:
+    return Datum[int](
+        value=round(gigabytes * GB), evidence=Evidence.ASSUMED, note=origin or "stated by the team"
+    )
+
+
+def _fit_steps(main: Answer) -> list[Step]:
+    site = main.site
+    if site is None:
+        return []
+    row = site.row
+    facts = [f"weights {row.weights_bytes:,} B" if row.weights_bytes else "weights unknown"]
+    facts.append(f"memory {row.memory_bytes:,} B" if row.memory_bytes else "memory unknown")
+    steps = [
+        Step(
+            question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
+            text=f"{site.artifact.label} on {site.choice.devices_per_replica} x "
+            f"{site.machine.name}: {row.live_sequences if row.live_sequences is not None else 'unknown'}"
+            " live sequences",
+        )
+    ]  # fmt: skip
+    if site.speed.decode_ceiling_tokens_per_s is not None:
+        steps.append(
+            Step(
+                question="hardware fit", rule="decode-ceiling", evidence=site.speed.evidence,
+                text=f"one stream decodes at most {site.speed.decode_ceiling_tokens_per_s:,.1f} "
+                "tokens/s: bandwidth over the bytes read per token",
+                facts=[f"{site.speed.bytes_per_decode_step:,} B per token",
+                       f"{site.machine.bandwidth_gb_per_s.value:g} GB/s"],
+            )
+        )  # fmt: skip
+    if site.needed_concurrency is not None:
+        steps.append(
+            Step(
+                question="hardware fit", rule="little", evidence=Evidence.INFERRED,
+                text=f"the peak keeps about {site.needed_concurrency:,.1f} requests in flight",
+                facts=["arrival rate at the peak x seconds in service at the slow end"],
+            )
+        )  # fmt: skip
+    return steps
+
+
+def _elimination_steps(facts: Facts, main: Answer) -> list[Step]:
+    gone = [c for c in main.candidates if c.status == "eliminated"]
+    return [
+        Step(
+            question=c.question, rule="elimination", text=f"{c.title or c.option}: {c.reason}",
+            evidence=Evidence.STATED if c.question != "hardware fit" else Evidence.COMPUTED,
+        )
+        for c in gone
+    ]  # fmt: skip
+
+
+def _push_steps(main: Answer) -> list[Step]:
+    steps = []
+    for push in main.pushes:
+        if push.holds is False:
+            continue
+        toward = ", ".join(f.engine for f in push.favours)
+        unknown = f"; unknown: {', '.join(push.unknown)}" if push.holds is None else ""
+        steps.append(
+            Step(
+                question="workload shape" if push.question == "workload" else "ops capacity",
+                rule=push.rule, evidence=Evidence.STATED,
+                text=f"{push.text} (toward {toward}{unknown}); how far: {push.how_far}",
+                facts=[push.source],
+            )
+        )  # fmt: skip
+    for conflict in main.conflicts:
+        steps.append(
+            Step(
+                question="workload shape", rule="conflict", evidence=Evidence.STATED,
+                text=f"{conflict.rules[0]} and {conflict.rules[1]} disagree "
+                f"({conflict.engines[0]} against {conflict.engines[1]}): {conflict.resolution}",
+            )
+        )  # fmt: skip
+    if main.best is not None and main.best_rule is not None:
+        steps.append(
+            Step(
+                question="workload shape", rule=main.best_rule.rule, evidence=Evidence.STATED,
+                text=f"best self-hosted answer: {main.best.title}, because {main.best_rule.why}",
+            )
+        )  # fmt: skip
+    return steps
+
+
+def _ops_steps(main: Answer) -> list[Step]:
+    steps = [
+        Step(
+            question="ops capacity", rule="duties", evidence=main.ops.evidence,
+            text="; ".join(f"{d.text}: {d.who}" for d in main.ops.duties),
+        )
+    ]  # fmt: skip
+    if main.ops.veto:
+        steps.append(Step(question="ops capacity", rule="veto", evidence=main.ops.evidence,
+                          text="all three duties at nobody rule out serving it yourself"))  # fmt: skip
+    elif main.ops.thin:
+        steps.append(Step(question="ops capacity", rule="thin-cover", evidence=main.ops.evidence,
+                          text=f"thin cover: {'; '.join(main.ops.thin)}"))  # fmt: skip
+    return steps
+
+
+def _cost_steps(main: Answer) -> list[Step]:
+    steps = [
+        Step(
+            question="cost", rule=f"cost-{line.path}", evidence=line.evidence,
+            text=f"{line.what}: "
+            + (f"{line.infrastructure_usd:,.2f} USD a month" if line.infrastructure_usd is not None
+               else "unknown price or volume")
+            + f", people {line.people_usd:,.0f}, one-time {line.one_time_usd:,.0f}",
+            facts=[text for text in (line.source, line.note) if text],
+        )
+        for line in main.lines
+    ]  # fmt: skip
+    closing = f"recommended: {main.recommended}" if main.recommended else "no recommendation"
+    steps.append(
+        Step(question="cost", rule="recommendation", evidence=Evidence.COMPUTED,
+             text=f"{closing}; {main.because}")
+    )  # fmt: skip
+    return steps

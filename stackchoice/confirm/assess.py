@@ -1,0 +1,213 @@
+"""From the events of a run to its passport: what counts, what is discarded, what is said. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from stackchoice.confirm.canary import CanaryOutcome, load_canaries
+from stackchoice.confirm.endpoint import Endpoint
+from stackchoice.confirm.passport import Identity, Passport, Protocol, Validity
+from stackchoice.confirm.plan import PROMPT_VERSION, Plan
+from stackchoice.confirm.reading import Failure, Sample
+from stackchoice.confirm.results import (
+    DISCARD_RULES,
+    MAX_CACHED_SHARE,
+    MIN_USABLE,
+    RULES_SHA256,
+    Discard,
+    Results,
+    cached_share,
+    discard_reason,
+    summarise,
+)
+from stackchoice.confirm.serverinfo import ServerInfo
+from stackchoice.confirm.untrusted import visible
+from stackchoice.facts.interval import Interval
+
+Event = dict[str, Any]
+
+
+def assemble(
+    events: list[Event],
+    *,
+    arm: str,
+    endpoint: Endpoint,
+    plan: Plan,
+    identity: Identity,
+    prediction: Interval | None = None,
+    harness_revision: str = "unknown",
+    peak_memory_bytes: int | None = None,
+    restarts: int | None = None,
+    raw_log: str | None = None,
+) -> Passport:
+    """Build the passport of a finished run from its events."""
+    timed = sorted((e for e in events if e["step"] == "timed"), key=lambda e: e["request_number"])
+    samples = [Sample.model_validate(e["sample"]) for e in timed]
+    results = summarise(samples, peak_memory_bytes=peak_memory_bytes, restarts=restarts)
+    server = next((ServerInfo(**e["server"]) for e in events if e["step"] == "server"), None)
+    identity = _identified(identity, endpoint, server)
+    validity = _validity(events, timed, samples, results, identity)
+    protocol = _protocol(events, timed, samples, plan, validity, harness_revision)
+    decode = results.decode_tokens_per_s if validity.valid else None
+    verdict = prediction.verdict(decode.median if decode else None) if prediction else None
+    return Passport(
+        arm=arm,
+        identity=identity,
+        protocol=protocol,
+        validity=validity,
+        results=results,
+        samples=[_bounded(s) for s in samples],
+        prediction=prediction,
+        verdicts={"decode_tokens_per_s": verdict} if verdict else {},
+        raw_log=raw_log,
+    )
+
+
+def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | None) -> Identity:
+    """Fill what is still unknown from the server's own account."""
+    said = server or ServerInfo()
+    found = {
+        "model": endpoint.model,
+        "runtime": said.server_header or said.owned_by,
+        "runtime_build": said.version,
+        "chat_template": said.chat_template,
+    }
+    unknown = {k: v for k, v in found.items() if getattr(identity, k) is None}
+    where = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model, "server": server}
+    return identity.model_copy(update=unknown | where)
+
+
+def _validity(
+    events: list[Event], timed: list[Event], samples: list[Sample], results: Results,
+    identity: Identity,
+) -> Validity:  # fmt: skip
+    before, after = _outcomes(events, "canary"), _outcomes(events, "canary_after")
+    failed = [c for c in (*before, *after) if c.result == "failed"]
+    reasons = [f"canary {c.id} failed: {c.reason}" for c in failed]
+    if results.usable < MIN_USABLE:
+        reasons.append(f"{results.usable} usable samples, fewer than {MIN_USABLE}")
+    same = _same_model(events)
+    if same is False:
+        reasons.append("the model name in the answers changed during the run")
+    shares = cached_share(samples)
+    server = identity.server or ServerInfo()
+    counts = Counter(s.failure for s in samples if s.failure)
+    return Validity(
+        valid=not reasons,
+        reasons=reasons,
+        warnings=_warnings(events, results, identity, shares, [*before, *after]),
+        canaries_before=before,
+        canaries_after=after,
+        configured_context_tokens=_number(identity.settings.get("context_tokens")),
+        realised_context_tokens=server.context_tokens,
+        configured_slots=_number(identity.settings.get("slots")),
+        realised_slots=server.slots,
+        discard_rules=DISCARD_RULES,
+        discard_rules_sha256=RULES_SHA256,
+        discarded=[
+            Discard(request=e["request_number"], reason=reason)
+            for e, s in zip(timed, samples, strict=True)
+            if (reason := discard_reason(s))
+        ],
+        failures={f.value: counts[f] for f in Failure},
+        admission_rejected=counts[Failure.ADMISSION_REJECTED],
+        length_truncated=sum("cut at" in c.reason for c in failed),
+        schema_or_tool_failures=sum(c.failure == "schema" for c in failed),
+        completed_but_wrong=sum(c.failure == "wrong answer" for c in failed),
+        same_model_after=same,
+        largest_cached_share=shares,
+    )
+
+
+def _warnings(
+    events: list[Event], results: Results, identity: Identity, cached: float | None,
+    canaries: list[CanaryOutcome],
+) -> list[str]:  # fmt: skip
+    said: list[str] = []
+    server, settings = identity.server or ServerInfo(), identity.settings
+    if server.model_ids and identity.endpoint_model not in server.model_ids:
+        said.append(f"the server does not list this model; it offers {server.model_ids[0]}")
+    if cached is not None and cached > MAX_CACHED_SHARE:
+        said.append(f"the prefix cache was not cold: up to {cached:.0%} of a prompt came from it")
+    if any(e["step"] == "stream_options_refused" for e in events):
+        said.append("the server refuses stream_options; asked without, so tokens may be unknown")
+    if results.tokens_per_chunk and results.tokens_per_chunk > 1.05:
+        said.append(f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
+                    "or chunks that were joined)")  # fmt: skip
+    for name, real in (("context_tokens", server.context_tokens), ("slots", server.slots)):
+        if (asked := _number(settings.get(name))) and real and real < asked:
+            said.append(f"{name}: configured {asked}, realised {real}")
+    rate, theirs = results.decode_tokens_per_s, results.server_decode_tokens_per_s
+    if rate and theirs and not 0.9 < rate.median / theirs.median < 1.1:
+        said.append(f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
+                    "server's own account")  # fmt: skip
+    if rate and rate.high > 1.25 * rate.low:
+        said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
+                    "requests: the machine may be busy")  # fmt: skip
+    for canary in canaries:
+        if canary.result == "not supported":
+            said.append(f"canary {canary.id} not supported: {canary.reason}")
+        if canary.note:
+            said.append(f"canary {canary.id}: {canary.note}")
+    return said
+
+
+def _protocol(
+    events: list[Event], timed: list[Event], samples: list[Sample], plan: Plan,
+    validity: Validity, harness_revision: str,
+) -> Protocol:  # fmt: skip
+    cached = validity.largest_cached_share
+    cache = "meant cold (nonce first in every prompt); not confirmed: no cached_tokens in usage"
+    if cached is not None:
+        cold = cached <= MAX_CACHED_SHARE
+        cache = f"{'cold' if cold else 'partly warm'}: at most {cached:.1%} of a prompt from cache"
+    canaries = load_canaries(plan.canaries)
+    stamps = [e["started_at"] for e in events if "started_at" in e]
+    return Protocol(
+        plan=plan,
+        prompt_version=PROMPT_VERSION,
+        harness="stackchoice.confirm: one process, one HTTP connection a request, stamps per read",
+        harness_revision=harness_revision,
+        scorer_revision=f"canaries {canaries.name} {canaries.version}, sha256:{canaries.sha256}",
+        sampling="greedy: temperature 0",
+        reasoning_policy="the server's default; reasoning tokens count as tokens",
+        output_budget_tokens=plan.output_tokens,
+        input_tokens=_range(s.prompt_tokens for s in samples),
+        output_tokens=_range(s.completion_tokens for s in samples),
+        concurrency=1,
+        arrival_pattern="closed loop: the next request starts when the last has ended",
+        prefix_cache_state=cache,
+        warm_up=f"{plan.warmup} request(s) of the same kind, not counted",
+        repetitions=plan.repetitions,
+        seed=plan.seed,
+        usage_requested=not any(e["step"] == "stream_options_refused" for e in events),
+        started_at=min((e["started_at"] for e in timed), default=None),
+        ended_at=max(stamps, default=None),
+    )
+
+
+def _same_model(events: list[Event]) -> bool | None:
+    """Whether every answer named one model; None when no answer named any."""
+    names = {e["sample"]["model"] for e in events if "sample" in e} - {None}
+    return len(names) == 1 if names else None
+
+
+def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
+    return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
+
+
+def _range(values: Any) -> str:
+    known = sorted(v for v in values if v is not None)
+    return f"{known[0]} to {known[-1]} (n = {len(known)})" if known else "unknown"
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bounded(sample: Sample) -> Sample:
+    """Keep a readable beginning of the text in the passport; the raw log has all of it."""
+    return sample.model_copy(
+        update={"text": visible(sample.text), "reasoning": visible(sample.reasoning)}
+    )

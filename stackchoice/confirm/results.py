@@ -1,0 +1,146 @@
+"""From samples to the results of a run: medians, honest percentiles, the rules of discarding."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+from stackchoice.confirm.reading import Sample
+from stackchoice.facts.datum import Evidence, Record
+
+#: Samples that a percentile needs: what MLPerf Endpoints asks for to certify one at 99 %.
+FLOORS = {"p50": 11, "p95": 130, "p99": 662}
+MIN_TOKENS = 16
+MIN_USABLE = 3
+#: What every request shares through the chat template, and less than one block of any cache.
+TEMPLATE_TOKENS = 16
+MAX_CACHED_SHARE = 0.01
+
+#: Written before the run and kept in the passport with their hash.
+DISCARD_RULES = (
+    "a request that failed, in any class, gives no timing",
+    f"fewer than {MIN_TOKENS} completion tokens, or tokens unknown, gives no ITL and decode rate",
+    f"fewer than {MIN_USABLE} decode rates left: the run is invalid",
+    "a canary that fails, before or after: the run is invalid",
+    "more than one model name in the answers: the run is invalid",
+)
+RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
+
+
+class Spread(Record):
+    """One figure over the usable samples: median and range always, percentiles when earned.
+
+    A percentile is None while ``n`` is below its floor (:data:`FLOORS`).
+    """
+
+    n: int
+    median: float
+    low: float
+    high: float
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    evidence: Evidence = Evidence.MEASURED
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Spread | None:
+        """Summarise the known values; None when there is none."""
+        known = sorted(v for v in values if v is not None)
+        if not known:
+            return None
+        n = len(known)
+        ranks = {name: known[math.ceil(n * int(name[1:]) / 100) - 1]
+                 for name, floor in FLOORS.items() if n >= floor}  # fmt: skip
+        return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1], **ranks)
+
+    def percentile_text(self, name: str) -> str:
+        """Return the percentile as text, or why there is none."""
+        value = getattr(self, name)
+        return f"n too small ({self.n} of {FLOORS[name]})" if value is None else f"{value:.4g}"
+
+
+class Results(Record):
+    """What was measured. Items nobody measured are None and shown as unknown.
+
+    ``aggregate_tokens_per_s`` is all completion tokens over the summed end-to-end times: at
+    concurrency 1 what one client gets, prefill included.
+    """
+
+    requests: int
+    usable: int
+    ttft_s: Spread | None = None
+    itl_s: Spread | None = None
+    decode_tokens_per_s: Spread | None = None
+    prefill_tokens_per_s: Spread | None = None
+    end_to_end_s: Spread | None = None
+    aggregate_tokens_per_s: float | None = None
+    server_prefill_tokens_per_s: Spread | None = None
+    server_decode_tokens_per_s: Spread | None = None
+    tokens_per_chunk: float | None = None
+    peak_memory_bytes: int | None = None
+    errors: int = 0
+    restarts: int | None = None
+    wall_power_w: float | None = None
+    energy_j: float | None = None
+
+
+class Discard(Record):
+    """A timed request that gave no decode rate, and by which rule."""
+
+    request: int
+    reason: str
+
+
+def discard_reason(sample: Sample) -> str:
+    """Return why a sample gives no decode rate, or an empty text."""
+    if sample.failure:
+        return f"{sample.failure.value}: {sample.failure_detail}"
+    if sample.completion_tokens is None:
+        return "tokens unknown: the server sent no usage"
+    if sample.completion_tokens < MIN_TOKENS:
+        return f"{sample.completion_tokens} completion tokens, fewer than {MIN_TOKENS}"
+    if sample.decode_tokens_per_s is None:
+        return "all tokens arrived in one read"
+    return ""
+
+
+def summarise(
+    samples: Sequence[Sample], *, peak_memory_bytes: int | None = None, restarts: int | None = None
+) -> Results:
+    """Summarise the timed samples under the discard rules."""
+    answered = [s for s in samples if s.failure is None]
+    rated = [s for s in answered if not discard_reason(s)]
+    tokens = sum(s.completion_tokens or 0 for s in rated)
+    seconds = sum(s.end_to_end_s or 0 for s in rated)
+    chunks = sum(s.content_chunks for s in rated)
+    return Results(
+        requests=len(samples),
+        usable=len(rated),
+        ttft_s=Spread.of(s.ttft_s for s in answered),
+        itl_s=Spread.of(s.itl_s for s in rated),
+        decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in rated),
+        prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in answered),
+        end_to_end_s=Spread.of(s.end_to_end_s for s in answered),
+        aggregate_tokens_per_s=tokens / seconds if seconds else None,
+        server_prefill_tokens_per_s=Spread.of(s.server_prefill_tokens_per_s for s in answered),
+        server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),
+        tokens_per_chunk=tokens / chunks if chunks else None,
+        peak_memory_bytes=peak_memory_bytes,
+        errors=len(samples) - len(answered),
+        restarts=restarts,
+    )
+
+
+def cached_share(samples: Sequence[Sample]) -> float | None:
+    """Return the largest share of a prompt that came from a prefix cache; None when unknown.
+
+    The few tokens that every request shares through the chat template do not count.
+    """
+    shares = [
+        s.cached_tokens / s.prompt_tokens if s.cached_tokens >= TEMPLATE_TOKENS else 0.0
+        for s in samples
+        if s.cached_tokens is not None and s.prompt_tokens
+    ]
+    return max(shares, default=None)

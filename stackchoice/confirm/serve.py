@@ -1,0 +1,56 @@
+"""Child process of :class:`EmbeddedEngine`: llama.cpp's own server on a loopback port."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+from stackchoice.confirm.child import exit_with_parent
+
+
+def main() -> None:
+    """Serve until standard input closes; the address is written to ``ready.json``."""
+    options = _options()
+    exit_with_parent(lambda: shutil.rmtree(options.folder, ignore_errors=True))
+    import xllamacpp  # only here: importing it loads the whole engine
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(options.model)
+    params.model_alias = {options.model.stem}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_parallel = 1
+    params.n_ctx = options.context
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.n_gpu_layers = 0
+    params.endpoint_metrics = True
+    params.ui = False
+    server = xllamacpp.Server(params)
+    ready = options.folder / "ready.json"
+    facts = {"address": server.listening_address, "kv_format": _kv_format(params)}
+    ready.with_suffix(".part").write_text(json.dumps(facts))
+    os.replace(ready.with_suffix(".part"), ready)
+    threading.Event().wait()
+
+
+def _kv_format(params: Any) -> str:
+    names = [str(kind.name) for kind in (params.cache_type_k, params.cache_type_v)]
+    return " / ".join(dict.fromkeys(name.removeprefix("GGML_TYPE_").lower() for name in names))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--context", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

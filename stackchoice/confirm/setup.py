@@ -1,0 +1,91 @@
+"""What the embedded engine consists of: pinned packages, how to install and to find them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+from stackchoice.errors import EngineError
+from stackchoice.facts.datum import Record
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import read_yaml
+
+SETUP = "run `stackchoice setup-engine`"
+
+
+class Pins(Record):
+    """What ``data/embedded.yaml`` pins."""
+
+    runtime: dict[str, str]
+    model: dict[str, str]
+    as_of: str
+
+    @classmethod
+    def read(cls) -> Pins:
+        """Read the pins of this release."""
+        tree = read_yaml(data_dir() / "embedded.yaml")
+        return cls(**{**tree, "as_of": str(tree["as_of"])})
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """Package name to pinned version."""
+        return {part["package"]: part["version"] for part in (self.runtime, self.model)}
+
+
+def setup_engine() -> list[str]:
+    """Install the pinned engine and model into this Python; return what was installed.
+
+    What is already there at the pinned version is left alone, so a second call does nothing and
+    needs no network.
+
+    Raises
+    ------
+    EngineError
+        When pip is missing or fails.
+    """
+    pins = Pins.read()
+    missing = [f"{p}=={v}" for p, v in pins.packages.items() if installed(p) != v]
+    if not missing:
+        return []
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input",
+               "--disable-pip-version-check", *missing]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise EngineError(
+            f"pip could not install {' '.join(missing)} (exit {done.returncode}): "
+            f"{' / '.join(lines[-3:])}; check the network and that this Python has pip, "
+            f"or run: {' '.join(command)}"
+        )
+    return missing
+
+
+def model_file() -> Path:
+    """Return the pinned model file, without running its package's code.
+
+    Raises
+    ------
+    EngineError
+        When engine or model are not installed.
+    """
+    pins = Pins.read()
+    runtime, model = pins.runtime["package"], pins.model["package"]
+    if installed(runtime) is None:
+        raise EngineError(f"the embedded engine ({runtime}) is not installed; {SETUP}")
+    spec = importlib.util.find_spec(pins.model["module"])
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    for path in (Path(folder) / pins.model["file"] for folder in folders):
+        if path.is_file():
+            return path
+    raise EngineError(f"the embedded model ({model}) is not installed; {SETUP}")
+
+
+def installed(package: str) -> str | None:
+    """Return the installed version of a package, without importing it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

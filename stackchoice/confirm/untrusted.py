@@ -1,0 +1,53 @@
+"""Reading what a server sent, which may be anything: each function gives a safe value or None."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def parse_json(text: str) -> dict[str, Any] | None:
+    """Parse a JSON object, or return None: what a server sends may be anything."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def visible(text: str, limit: int = 2000) -> str:
+    """Return untrusted text safe to print: control and direction marks escaped, bounded."""
+    cut = text if len(text) <= limit else text[:limit] + "…"
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut
+    )
+
+
+def message_of(answer: dict[str, Any]) -> str:
+    """Find the message in the shapes in which servers report an error."""
+    error = answer.get("error", answer.get("detail", answer.get("message", answer)))
+    if isinstance(error, dict) and isinstance(error.get("message"), str):
+        error = error["message"]
+    return visible(error if isinstance(error, str) else json.dumps(error), 300)
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    """Return the object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def text_of(value: Any) -> str:
+    """Return a string that UTF-8 can hold; JSON may carry lone surrogates, which it cannot."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
+
+
+def count_of(value: Any) -> int | None:
+    """Return a plausible count of tokens, or None."""
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if good else None
+
+
+def rate_of(value: Any) -> float | None:
+    """Return a plausible rate, or None."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12
+    return float(value) if good else None

@@ -1,0 +1,98 @@
+"""Weights + cache + workspace against the memory that is really there.
+
+By plain quotient: the pool that is left, divided by the bytes of one live sequence. An
+engine's own allocator admits fewer or more; the quotient is a budget, not an admission.
+"""
+
+from __future__ import annotations
+
+from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.records import Machine
+
+GB = 10**9
+GIB = 2**30
+
+
+class FitRow(Record):
+    """One memory budget. ``live_sequences`` is None where a part of the sum is unknown."""
+
+    basis: str
+    memory_bytes: int | None = None
+    weights_bytes: int | None = None
+    workspace_bytes: int | None = None
+    pool_bytes: int | None = None
+    bytes_per_sequence: int | None = None
+    live_sequences: int | None = None
+    evidence: Evidence
+    note: str = ""
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether at least one sequence fits (None: unknown)."""
+        return None if self.live_sequences is None else self.live_sequences > 0
+
+
+def fit_row(
+    basis: str,
+    *,
+    memory_bytes: Datum[int],
+    weights_bytes: Datum[int],
+    workspace_bytes: Datum[int],
+    bytes_per_sequence: int | None,
+    note: str = "",
+) -> FitRow:
+    """Take weights and workspace from memory and divide what is left by one sequence."""
+    parts = (memory_bytes, weights_bytes, workspace_bytes)
+    sizes = {
+        "memory_bytes": memory_bytes.value,
+        "weights_bytes": weights_bytes.value,
+        "workspace_bytes": workspace_bytes.value,
+        "bytes_per_sequence": bytes_per_sequence,
+    }
+    evidence = weakest(*(p.evidence for p in parts if p.known))
+    missing = [name for name, value in sizes.items() if value is None]
+    if missing:
+        unknown = "unknown: " + ", ".join(missing)
+        return FitRow(basis=basis, evidence=evidence, note=f"{unknown}. {note}".strip(), **sizes)
+    pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
+    live = max(0, pool // bytes_per_sequence)  # type: ignore[operator]
+    return FitRow(
+        basis=basis, pool_bytes=pool, live_sequences=live, evidence=evidence, note=note, **sizes
+    )
+
+
+def nominal_bytes(machine: Machine, devices: int) -> Datum[int]:
+    """Memory by the vendor's decimal GB, which no driver reports to the byte."""
+    return _scaled(machine.memory_gb, GB * devices)
+
+
+def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
+    """Memory an engine can really have: reported GiB where known, else assumed nominal.
+
+    On unified memory the operating system grants a share of it to the GPU.
+    """
+    if machine.memory_gib_reported.known:
+        return _scaled(machine.memory_gib_reported, GIB * devices)
+    nominal = _scaled(machine.memory_gb, GB * devices)
+    if not nominal.known:
+        return nominal
+    if machine.unified_memory and machine.gpu_usable_share.known:
+        return nominal.model_copy(
+            update={
+                "value": int(nominal.value * machine.gpu_usable_share.value),  # type: ignore[operator]
+                "evidence": weakest(machine.gpu_usable_share.evidence, nominal.evidence),
+                "note": "the share of unified memory that the GPU may use",
+            }
+        )
+    return nominal.model_copy(
+        update={"evidence": Evidence.ASSUMED, "note": "reported bytes unknown; vendor's GB assumed"}
+    )
+
+
+def _scaled(datum: Datum[float], factor: int) -> Datum[int]:
+    if datum.value is None:
+        return Datum[int](note=datum.note)
+    return Datum[int](
+        value=round(datum.value * factor), evidence=datum.evidence, source=datum.source,
+        note=datum.note,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""Ceilings and intervals for decode and prefill, and what a replica serves per second.
+
+Decode walks the weights and the cache once per token, so bandwidth is its ceiling. Prefill
+multiplies, so compute is its ceiling. Public measurements reach a share of either ceiling;
+``data/efficiency.yaml`` holds which share, and the interval is that share of the ceiling.
+"""
+
+from __future__ import annotations
+
+from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.interval import Interval
+from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
+
+GIGA = 10**9
+TERA = 10**12
+
+
+class Speed(Record):
+    """What one replica can do: ceilings, intervals, and the bytes and rates behind them."""
+
+    bytes_per_decode_step: int | None = None
+    decode_ceiling_tokens_per_s: float | None = None
+    decode: Interval | None = None
+    prefill_ceiling_tokens_per_s: float | None = None
+    prefill: Interval | None = None
+    evidence: Evidence = Evidence.COMPUTED
+    unknown: list[str] = []
+
+    @property
+    def itl_floor_s(self) -> float | None:
+        """The shortest possible time per token: one over the decode ceiling."""
+        return 1 / self.decode_ceiling_tokens_per_s if self.decode_ceiling_tokens_per_s else None
+
+
+def device_class(machine: Machine) -> str:
+    """Class of machines that the efficiency figures are kept by: gpu, unified or cpu."""
+    if machine.backend == "cpu":
+        return "cpu"
+    return "unified" if machine.unified_memory else "gpu"
+
+
+def efficiency(
+    efficiencies: list[Efficiency], machine: Machine, phase: str, threads: str = "all"
+) -> Efficiency | None:
+    """Return the share of the ceiling reached by this class of machine, if we have one."""
+    wanted = (device_class(machine), phase, threads)
+    return next(
+        (e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None
+    )
+
+
+def batch_one_speed(
+    model: Model,
+    artifact: Artifact,
+    machine: Machine,
+    efficiencies: list[Efficiency],
+    *,
+    cache_bytes: int = 0,
+    devices: int = 1,
+    threads: str = "all",
+) -> Speed:
+    """Return the speed of a single stream.
+
+    Parameters
+    ----------
+    cache_bytes
+        Cache and state of the sequence at its depth, read once per token beside the weights.
+    devices
+        Devices that share one replica; rates add up, which no interconnect quite allows.
+    threads
+        ``"one"`` for an engine held to one CPU thread, else ``"all"``.
+    """
+    unknown = []
+    read = read_bytes(artifact)
+    step = None if read is None else read + cache_bytes
+    bandwidth = machine.bandwidth_gb_per_s.value
+    ceiling = bandwidth * GIGA * devices / step if bandwidth and step else None
+    if ceiling is None:
+        unknown.append("bytes read per token" if bandwidth else "memory bandwidth")
+    rate = _compute_rate(artifact, machine)
+    active = model.active_parameters.value or model.parameters.value
+    prefill = rate * TERA * devices / (2 * active) if rate and active else None
+    if prefill is None:
+        unknown.append("compute rate" if active else "parameters")
+    decode_share = efficiency(efficiencies, machine, "decode", threads)
+    prefill_share = efficiency(efficiencies, machine, "prefill", threads)
+    return Speed(
+        bytes_per_decode_step=step,
+        decode_ceiling_tokens_per_s=ceiling,
+        decode=_interval(ceiling, decode_share, machine.bandwidth_gb_per_s.evidence),
+        prefill_ceiling_tokens_per_s=prefill,
+        prefill=_interval(prefill, prefill_share, machine.bf16_dense_tflops.evidence),
+        evidence=weakest(artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence),
+        unknown=unknown,
+    )
+
+
+def read_bytes(artifact: Artifact) -> int | None:
+    """Bytes of weights that one decode step reads: all of them, unless the file says less."""
+    known = artifact.read_bytes_per_token
+    return known.value if known.known else artifact.weights_bytes.value
+
+
+def replica_requests_per_s(
+    speed: Speed,
+    artifact: Artifact,
+    *,
+    live_sequences: int,
+    cache_bytes: int,
+    prefill_tokens: float,
+    output_tokens: float,
+) -> Interval | None:
+    """Return how many requests a replica completes per second with its pool full.
+
+    ``1 / (prefill_tokens / prefill + output_tokens x step / live)``: prefill takes the chip
+    for itself, a decode step of ``live`` sequences reads the weights once and every cache.
+    A mixture of experts touches up to ``live`` times its active bytes, at most all of them.
+    The single-stream efficiencies are carried over to the batch, which is an inference.
+    """
+    per_s = [
+        request_seconds(
+            speed, artifact, share=share, batch=live_sequences, cache_bytes=cache_bytes,
+            prefill_tokens=prefill_tokens, output_tokens=output_tokens,
+        )
+        for share in ("low", "middle", "high")
+    ]  # fmt: skip
+    rates = [1 / (p + d / live_sequences) for p, d in (s for s in per_s if s)]
+    if len(rates) < 3:
+        return None
+    return Interval(
+        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s",
+        evidence=Evidence.INFERRED,
+        rests_on=["single-stream efficiencies carried over to a full batch"],
+    )  # fmt: skip
+
+
+def request_seconds(
+    speed: Speed,
+    artifact: Artifact,
+    *,
+    share: str,
+    batch: int,
+    cache_bytes: int,
+    prefill_tokens: float,
+    output_tokens: float,
+) -> tuple[float, float] | None:
+    """Return seconds in prefill and in decode of one request beside ``batch - 1`` others.
+
+    ``share`` picks the low, middle or high end of the speed interval.
+    """
+    read, step = read_bytes(artifact), speed.bytes_per_decode_step
+    total = artifact.weights_bytes.value
+    if not (speed.decode and speed.prefill and read and step and total and batch):
+        return None
+    touched = min(total, read * batch) + batch * cache_bytes
+    decode_rate = getattr(speed.decode, share) * step  # bytes per second at this share
+    prefill_s = prefill_tokens / getattr(speed.prefill, share)
+    return prefill_s, output_tokens * touched / decode_rate
+
+
+def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
+    """Peak dense rate, in 10^12 operations per second, of the arithmetic the file asks for.
+
+    What the engine's kernels really run is read elsewhere; 16-bit is the safe ground.
+    """
+    bits = artifact.activation_bits.value
+    rates = {
+        8: machine.fp8_dense_tflops if "fp8" in artifact.encoding.lower() else machine.int8_dense_tops,
+        4: machine.fp4_dense_tflops,
+    }
+    native = rates.get(bits or 16)
+    return (native.value if native else None) or machine.bf16_dense_tflops.value
+
+
+def _interval(
+    ceiling: float | None, share: Efficiency | None, rate_class: Evidence
+) -> Interval | None:
+    if ceiling is None or share is None:
+        return None
+    return Interval(
+        low=ceiling * share.low, middle=ceiling * share.middle, high=ceiling * share.high,
+        unit="tokens/s", evidence=weakest(Evidence(share.evidence), rate_class),
+        rests_on=[
+            f"{share.rows} public measurements in {share.groups} groups"
+            if share.rows else "an assumed share of the ceiling",
+        ],
+    )  # fmt: skip

@@ -1,0 +1,190 @@
+"""Charts of a decision, each with a sentence that says the same without the picture.
+
+Colours differ in lightness as well as hue and every bar carries its numbers and its evidence
+class as text, so that nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from stackchoice.choose.decision import Cost, Fit
+from stackchoice.facts.interval import Interval
+from stackchoice.present import text
+
+WIDTH = 560
+LABEL_WIDTH = 230
+BAR = 30
+FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
+INK = "#1b1f24"
+
+#: Part of the memory budget -> (FitRow field, fill, text on the fill).
+MEMORY_PARTS = {
+    "weights": ("weights_bytes", "#0b4f8a", "#ffffff"),
+    "workspace": ("workspace_bytes", "#d55e00", "#ffffff"),
+    "left for live sequences": ("pool_bytes", "#a9d5f2", INK),
+}
+COST_PARTS = {
+    "infrastructure": ("infrastructure_usd", "#0b4f8a", "#ffffff"),
+    "people": ("people_usd", "#e69f00", INK),
+    "one-time cost": ("one_time_usd", "#c9ced4", INK),
+}
+
+
+def memory_chart(fit: Fit) -> tuple[alt.LayerChart, str]:
+    """Return the memory budgets as stacked bars in decimal GB, one bar per row, and its text."""
+    rows, sentences = [], []
+    for row in fit.rows:
+        known = row.live_sequences is not None
+        live = f"{row.live_sequences:,}" if known else text.UNKNOWN
+        note = f"live sequences: {live}"
+        if known:
+            note = f"of {text.gb(row.memory_bytes)} memory: {live} live sequences"
+            note += f" [{row.evidence.value}]"
+        sentences.append(
+            f"{row.basis}: memory {text.gb(row.memory_bytes)}, weights "
+            f"{text.gb(row.weights_bytes)}, workspace {text.gb(row.workspace_bytes)}, left "
+            f"{text.gb(row.pool_bytes)}, live sequences {live}"
+            + (f" ({row.evidence.value})" if known else "")
+        )
+        for part, (field, _, _) in MEMORY_PARTS.items():
+            size = getattr(row, field)
+            shown = max(size, 0) / text.GB if size is not None else 0.0
+            rows.append({"row": row.basis, "part": part, "value": shown, "end": note})
+    chart = _stacked(
+        rows, MEMORY_PARTS, axis="decimal GB (1 GB = 1,000,000,000 bytes)", label="format(datum.value, '.1f')"
+    )
+    return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."
+
+
+def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
+    """Return each path's monthly cost, stacked by what it is paid for, and its text."""
+    rows, sentences = [], []
+    for line in cost.lines:
+        total = text.usd(line.total_usd)
+        note = f"{total} a month"
+        sentences.append(
+            f"{line.path} ({line.what}): infrastructure {text.usd(line.infrastructure_usd)} "
+            f"({line.evidence.value}), people {text.usd(line.people_usd)} and one-time cost "
+            f"{text.usd(line.one_time_usd)} (assumed), together {total}"
+        )
+        for part, (field, _, _) in COST_PARTS.items():
+            usd = getattr(line, field)
+            name = f"{line.path} [infrastructure {line.evidence.value}; people and one-time assumed]"
+            rows.append({"row": name, "part": part, "value": float(usd or 0), "end": note})
+    chart = _stacked(rows, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
+    return chart, f"Cost by path, USD a month. {'; '.join(sentences) or 'No path has a price'}."
+
+
+def decode_chart(
+    ceiling: float | None, predicted: Interval | None, measured: Any = None
+) -> tuple[alt.LayerChart, str]:
+    """Return the decode ceiling, the predicted interval and the measured spread on one axis.
+
+    Parameters
+    ----------
+    measured
+        A spread of measured rates (``median``, ``low``, ``high``, ``n``), or None.
+    """
+    rows = [_span("ceiling", "computed", ceiling, ceiling, ceiling, "at most")]
+    if predicted is not None:
+        rows.append(
+            _span("predicted", predicted.evidence.value, predicted.low, predicted.middle,
+                  predicted.high, "middle")
+        )  # fmt: skip
+    if measured is not None:
+        rows.append(
+            _span("measured", "measured", measured.low, measured.median, measured.high,
+                  f"{measured.n} samples, median")
+        )  # fmt: skip
+    frame = pd.DataFrame([row for row in rows if row["middle"] is not None])
+    if frame.empty:
+        frame = pd.DataFrame(columns=list(rows[0]))
+    base = alt.Chart(frame).encode(y=_y("row"))
+    axis = alt.X("low:Q", title="tokens/s of one stream", scale=alt.Scale(zero=True))
+    chart = alt.layer(
+        base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
+        base.mark_tick(thickness=4, size=26, color="#0b4f8a").encode(x="middle:Q"),
+        base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
+    )
+    spoken = "; ".join(f"{row['row']}: {row['end']}" for row in frame.to_dict("records"))
+    return _finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
+
+
+def to_svg(chart: alt.LayerChart) -> str:
+    """Return a chart as SVG text, drawn without a browser and without a network."""
+    return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+
+
+def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) -> dict[str, Any]:
+    end = f"{word} {text.number(middle)} tokens/s"
+    if low != high:
+        end += f", {text.number(low)} to {text.number(high)}"
+    return {"row": f"{row} [{evidence}]", "low": low, "middle": middle, "high": high, "end": end}
+
+
+def _stacked(
+    rows: list[dict[str, Any]], parts: dict[str, tuple[str, str, str]], *, axis: str, label: str
+) -> alt.LayerChart:
+    frame = pd.DataFrame(rows, columns=["row", "part", "value", "end"])
+    order = list(parts)
+    base = (
+        alt.Chart(frame)
+        .transform_calculate(rank=f"indexof({order}, datum.part)")
+        .transform_stack(stack="value", groupby=["row"], sort=[alt.SortField("rank")],
+                         as_=["from", "to"])
+        .transform_joinaggregate(whole="sum(value)", groupby=["row"])
+        .transform_joinaggregate(widest="max(whole)")
+        .transform_calculate(shown=label, middle="(datum.from + datum.to) / 2")
+    )  # fmt: skip
+    colour = alt.Color(
+        "part:N", sort=order, title=None,
+        scale=alt.Scale(domain=order, range=[fill for _, fill, _ in parts.values()]),
+        legend=alt.Legend(orient="top", labelLimit=300, symbolStrokeColor=INK),
+    )  # fmt: skip
+    ink = alt.Color(
+        "part:N", legend=None,
+        scale=alt.Scale(domain=order, range=[over for _, _, over in parts.values()]),
+    )  # fmt: skip
+    bars = base.mark_bar(height=BAR, stroke="#ffffff", strokeWidth=1).encode(
+        y=_y("row"), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
+    )
+    inside = (
+        base.transform_filter("datum.value > datum.widest * 0.08")
+        .mark_text(fontWeight="bold")
+        .encode(y=_y("row"), x="middle:Q", text="shown:N", color=ink)
+    )
+    ends = (
+        base.transform_filter(f"datum.rank == {len(order) - 1}")
+        .mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK)
+        .encode(y=_y("row"), x=alt.datum(0), text="end:N")
+    )
+    chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
+    return _finish(chart, rows=frame["row"].nunique(), step=66)
+
+
+def _y(field: str) -> alt.Y:
+    """Return the axis of rows: in the given order, long labels on several lines."""
+    return alt.Y(
+        f"{field}:N", sort=None, title=None,
+        axis=alt.Axis(labelLimit=LABEL_WIDTH, labelExpr=_WRAP, ticks=False, domain=False),
+    )  # fmt: skip
+
+
+#: Vega has no word wrap: break a label at the blank nearest each 34th character.
+_WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
+
+
+def _finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
+    return (
+        chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
+        .configure(font=FONT)
+        .configure_axis(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK)
+        .configure_legend(labelFontSize=12, labelColor=INK)
+        .configure_text(fontSize=12)
+        .configure_view(stroke=None)
+    )

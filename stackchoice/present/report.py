@@ -1,0 +1,153 @@
+"""The report as sections: HTML fragments rendered from a decision, escaped throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from stackchoice.choose import Decision, decide
+from stackchoice.confirm import Passport
+from stackchoice.errors import ReportError
+from stackchoice.facts import Facts
+from stackchoice.present import charts, text
+from stackchoice.present.numbers import by_class, numbers
+from stackchoice.present.sources import sources
+from stackchoice.scenario import Scenario, load_scenario
+from stackchoice.this_machine import facts_for
+
+#: The sections of a report in their order: name -> heading.
+SECTIONS = {
+    "decision": "Decision",
+    "evidence": "How we know",
+    "memory": "Hardware fit: the memory budget",
+    "speed": "Hardware fit: ceilings and intervals",
+    "workload": "Workload shape",
+    "people": "Ops capacity",
+    "cost": "Cost",
+    "options": "Options and eliminations",
+    "change": "What would change the answer",
+    "fixed": "What was held fixed",
+    "quality": "Quality evidence",
+    "live": "The live run",
+    "trace": "Trace",
+    "inputs": "Inputs",
+    "provenance": "Provenance",
+}
+
+#: Output type that marks a notebook's output as a section of the report.
+SECTION_MIME = "application/vnd.stackchoice.section"
+
+
+def environment() -> Environment:
+    """Return the template environment: everything is escaped, a missing name is an error."""
+    env = Environment(
+        loader=PackageLoader("stackchoice.present"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    env.filters |= {
+        name: getattr(text, name)
+        for name in ("number", "usd", "gb", "both_units", "interval", "volume", "label")
+    }
+    env.globals["figure"] = figure
+    return env
+
+
+def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:
+    """Return a chart as inline SVG in a figure that reads its text to those who do not see it."""
+    chart, spoken = drawn
+    return Markup('<figure role="img" aria-label="{}">{}</figure>').format(
+        spoken, Markup(charts.to_svg(chart))
+    )
+
+
+def style() -> str:
+    """Return the style sheet of the sections."""
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One rendered section; shows itself in a notebook."""
+
+    name: str
+    html: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html, SECTION_MIME: self.name, "text/plain": self.name}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a report shows: a decision with its scenario, facts, date and passport."""
+
+    scenario: Scenario
+    facts: Facts
+    decision: Decision
+    today: date
+    passport: Passport | None = None
+
+    @cached_property
+    def _context(self) -> dict[str, Any]:
+        shown = numbers(self.decision, self.facts, self.passport)
+        return {
+            "d": self.decision,
+            "scenario": self.scenario,
+            "passport": self.passport,
+            "today": self.today.isoformat(),
+            "classes": text.CLASSES,
+            "groups": by_class(shown),
+            "sources": sources(self.scenario, self.facts),
+            "old": lambda as_of: text.is_old(as_of, self.today),
+            "memory": charts.memory_chart(self.decision.fit),
+            "cost": charts.cost_chart(self.decision.cost),
+            "decode": self._decode(),
+        }
+
+    def section(self, name: str) -> Section:
+        """Render one section of :data:`SECTIONS`."""
+        if name not in SECTIONS:
+            raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
+        template = environment().get_template(f"{name}.html.j2")
+        html = template.render(name=name, heading=SECTIONS[name], **self._context)
+        return Section(name, html)
+
+    def _repr_html_(self) -> str:
+        return f"<style>{style()}</style>"
+
+    def _decode(self) -> tuple[alt.LayerChart, str]:
+        speed = self.decision.fit.speed
+        ceiling = speed.decode_ceiling_tokens_per_s if speed else None
+        if self.passport is None:
+            return charts.decode_chart(ceiling, speed.decode if speed else None)
+        measured = self.passport.results.decode_tokens_per_s
+        return charts.decode_chart(ceiling, self.passport.prediction, measured)
+
+
+def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path = "") -> Report:
+    """Load and decide a scenario for a report.
+
+    Parameters
+    ----------
+    scenario
+        Path of a scenario file, or the name of one that ships with the package.
+    passport
+        Path of a passport whose live run the report shows; none when empty.
+    out
+        Where to write the decision as JSON; nowhere when empty.
+    """
+    chosen = load_scenario(scenario)
+    facts = facts_for(chosen)
+    decision = decide(chosen, facts)
+    if out:
+        Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return Report(
+        scenario=chosen, facts=facts, decision=decision, today=datetime.now(UTC).date(),
+        passport=Passport.load(passport) if passport else None,
+    )  # fmt: skip

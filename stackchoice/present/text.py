@@ -1,0 +1,91 @@
+"""How values are put into words. Formatting only: every value was computed elsewhere.
+
+GB is 10^9 bytes and GiB is 2^30 bytes; every text says which.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+GB = 10**9
+GIB = 2**30
+UNKNOWN = "unknown"
+
+#: What each evidence class means, in the order in which a report lists them.
+CLASSES = {
+    "measured": "here, by the runner of this tool",
+    "reported": "measured by others, with a source",
+    "computed": "arithmetic from stated inputs",
+    "inferred": "concluded, not seen; consistent with what was seen",
+    "stated": "said by a vendor, a publisher or the team",
+    "assumed": "a default that nobody checked",
+}
+
+#: A fact older than this is flagged as old.
+OLD_AFTER_DAYS = 365
+
+
+def number(value: Any, unit: str = "") -> str:
+    """Return a number with separators and its unit, or ``unknown``."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or value == int(value):
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.3g}"
+    return f"{text} {unit}".strip()
+
+
+def usd(value: Decimal | float | None) -> str:
+    """Return an amount in whole USD (cents below 100), or ``unknown``."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f} USD" if abs(value) >= 100 else f"{value:,.2f} USD"
+
+
+def gb(size: int | None) -> str:
+    """Return bytes as decimal GB."""
+    return UNKNOWN if size is None else f"{size / GB:,.2f} GB"
+
+
+def both_units(size: int | None) -> str:
+    """Return bytes as decimal GB and as binary GiB, each named."""
+    return UNKNOWN if size is None else f"{size / GB:,.2f} GB = {size / GIB:,.2f} GiB"
+
+
+def interval(value: Any) -> str:
+    """Return an interval as ``low to high unit (middle …)``, or ``unknown``."""
+    if value is None:
+        return UNKNOWN
+    return (
+        f"{number(value.low)} to {number(value.high)} {value.unit} (middle {number(value.middle)})"
+    )
+
+
+def volume(mtok: float | None) -> str:
+    """Return a monthly volume in millions of tokens; None is never."""
+    return "never" if mtok is None else f"{mtok:,.0f} M tokens a month"
+
+
+def label(path: str) -> str:
+    """Return an input's path as words: ``workload.peak_factor`` is ``workload: peak factor``."""
+    return path.replace(".", ": ").replace("_", " ")
+
+
+def is_old(as_of: str, today: date) -> bool:
+    """Whether a date (year, month or day) lies more than a year before ``today``."""
+    return (today - _day(as_of)).days > OLD_AFTER_DAYS
+
+
+def _day(as_of: str) -> date:
+    """Return the latest day a date can mean, so that nothing is called old too early."""
+    year, *rest = (int(part) for part in as_of.split("-"))
+    if not rest:
+        return date(year, 12, 31)
+    return date(year, rest[0], rest[1] if len(rest) > 1 else 28)

@@ -1,0 +1,186 @@
+"""Read and write scenario files. A wrong file gets one error: place, value, reason, fix."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+
+from stackchoice.errors import ScenarioError
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import YamlError, read_yaml
+from stackchoice.scenario.scenario import Scenario
+
+#: What to write instead, by pydantic's error type. ``{…}`` are taken from the error's context.
+FIXES = {
+    "int_parsing": "write a whole number without unit or separator, such as 8192",
+    "int_type": "write a whole number without unit or separator, such as 8192",
+    "int_from_float": "write a whole number without unit or separator, such as 8192",
+    "float_parsing": "write a plain number; the unit stands in the key's name",
+    "float_type": "write a plain number; the unit stands in the key's name",
+    "decimal_parsing": "write a plain number of USD, such as 18000",
+    "decimal_type": "write a plain number of USD, such as 18000",
+    "bool_parsing": "write true, false or not known",
+    "bool_type": "write true, false or not known",
+    "missing": "add the key; write `not known` where nobody could say",
+    "string_type": "write text in quotes",
+    "finite_number": "write a finite number",
+}
+BOUNDS = {
+    "greater_than": ("gt", "a value above"),
+    "greater_than_equal": ("ge", "a value of at least"),
+    "less_than": ("lt", "a value below"),
+    "less_than_equal": ("le", "a value of at most"),
+}
+
+
+def scenario_path(name: str | Path) -> Path:
+    """Return the file for a path or for the bare name of a scenario that ships with us."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return path
+    shipped = data_dir() / "scenarios" / f"{path.name}.yaml"
+    if len(path.parts) == 1 and shipped.exists():
+        return shipped
+    names = sorted(p.stem for p in (data_dir() / "scenarios").glob("*.yaml"))
+    raise ScenarioError(
+        f"{name}: no such scenario; give the path of a .yaml file or one of: {', '.join(names)}"
+    )
+
+
+def load_scenario(name: str | Path) -> Scenario:
+    """Load a scenario from a path, or by its name among the shipped ones.
+
+    Raises
+    ------
+    ScenarioError
+        One text with file, line, key, value, reason and fix.
+    """
+    path = scenario_path(name)
+    try:
+        tree = read_yaml(path, with_lines=True)
+    except YamlError as error:
+        raise ScenarioError(str(error)) from None
+    return parse_scenario(tree, str(path))
+
+
+def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
+    """Check a parsed mapping into a :class:`Scenario` (``where`` names it in errors)."""
+    try:
+        return Scenario.model_validate(_plain(tree))
+    except ValidationError as error:
+        raise ScenarioError(_explain(error, tree, where)) from None
+
+
+def dump_scenario(scenario: Scenario) -> str:
+    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal."""
+    out = StringIO()
+    yaml = YAML(typ="rt")
+    yaml.width = 100
+    kept = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    yaml.dump({"schema_version": scenario.schema_version, **kept}, out)
+    return out.getvalue()
+
+
+def save_scenario(scenario: Scenario, path: Path | str) -> Path:
+    """Write a scenario atomically: the old file stays whole until the new one is complete."""
+    path = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(dump_scenario(scenario))
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+    return path
+
+
+def _plain(node: Any) -> Any:
+    """Turn ruamel's commented tree into plain values, keeping the written number types."""
+    if isinstance(node, dict):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    for kind in (bool, int, float, str):
+        if isinstance(node, kind):
+            return kind(node)
+    return node if node is None else str(node)
+
+
+def _explain(error: ValidationError, tree: Any, where: str) -> str:
+    first = min(
+        error.errors(include_url=False),
+        # an unknown key explains more than the key then found missing
+        key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "missing"),
+    )
+    keys = [str(part) for part in first["loc"]]
+    line, shown = _line(tree, keys)
+    place = f"{where}:{line}: {'.'.join(shown)}" if line else f"{where}: {'.'.join(shown)}"
+    others = len({e["loc"] for e in error.errors()}) - 1
+    more = f" ({others} more after this one)" if others else ""
+    return f"{place}: {_reason(first, keys, tree)}{more}"
+
+
+def _reason(first: Any, keys: list[str], tree: Any) -> str:
+    kind, value = first["type"], first.get("input")
+    if kind == "extra_forbidden":
+        known = _known_keys(keys[:-1])
+        close = difflib.get_close_matches(keys[-1], known, 1, 0.6)
+        hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+        return f"unknown key; {hint}"
+    if kind == "missing":
+        return f"is missing; {FIXES['missing']}"
+    shown = repr(value) if not isinstance(value, dict | BaseModel) else "this value"
+    if kind in BOUNDS:
+        key, words = BOUNDS[kind]
+        return f"{shown} is not possible here; write {words} {first['ctx'][key]}"
+    if kind == "value_error":
+        return str(first["ctx"]["error"])
+    if kind == "literal_error":
+        return f"{shown} is not one of {first['ctx']['expected']}; write one of these"
+    fix = FIXES.get(kind, "see the scenario reference in README.md")
+    return f"{shown} is wrong ({first['msg'].lower()}); {fix}"
+
+
+def _known_keys(keys: list[str]) -> list[str]:
+    """Return the keys a mapping at this place may have."""
+    model: Any = Scenario
+    for key in keys:
+        field = model.model_fields.get(key) if hasattr(model, "model_fields") else None
+        if field is None:
+            break
+        nested = [t for t in _types(field.annotation) if hasattr(t, "model_fields")]
+        model = nested[0] if nested else model
+    return ["from" if name == "origin" else name for name in model.model_fields]
+
+
+def _types(annotation: Any) -> list[Any]:
+    inner = getattr(annotation, "__args__", None)
+    if hasattr(annotation, "model_fields") or not inner:
+        return [annotation]
+    return [t for part in inner for t in _types(part)]
+
+
+def _line(tree: Any, keys: list[str]) -> tuple[int | None, list[str]]:
+    """Follow keys into ruamel's tree; return the last line known and the keys that exist."""
+    node, line, shown = tree, None, []
+    for key in keys:
+        step = int(key) if isinstance(node, list) and key.isdigit() else key
+        marks = getattr(node, "lc", None)
+        try:
+            child = node[step]
+        except (KeyError, IndexError, TypeError):
+            if isinstance(node, dict):
+                shown.append(key)
+            break
+        if marks is not None:
+            line = (marks.item(step) if isinstance(node, list) else marks.key(step))[0] + 1
+        shown.append(key)
+        node = child
+    return line, shown

@@ -1,0 +1,212 @@
+"""Question 2, workload shape: needs that eliminate, pushes that point, conflicts shown.
+
+A need is hard: an option without the feature is out. A push is a rule of ``data/rules.yaml``
+whose predicates hold; two pushes that disagree are shown as a conflict, never averaged.
+Every predicate is true, false or unknown (None), and unknown stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from stackchoice.facts.datum import Datum, Evidence, Record
+from stackchoice.facts.records import Machine, Push, Rule
+from stackchoice.scenario import NOBODY, Point, Scenario
+
+#: Features a workload can demand, by the scenario input that demands it.
+NEEDS = {
+    "json_schema": "output must be valid against a JSON schema",
+    "tools": "tool calls must be parsed",
+    "images": "images are part of the input",
+}
+
+
+class Need(Record):
+    """One hard demand: needed, not needed, or unknown (None) because nobody said."""
+
+    feature: str
+    needed: bool | None
+    text: str
+    evidence: Evidence
+
+
+class Situation(Record):
+    """What the predicates look at: the point, and what follows from machines and volume."""
+
+    scenario: Scenario
+    point: Point
+    machines: list[Machine]
+    devices: int
+    mean_utilisation: float | None
+    thresholds: dict[str, float]
+
+
+class PushResult(Record):
+    """A rule, whether its conditions hold here, and toward whom it pushes."""
+
+    rule: str
+    holds: bool | None
+    favours: list[Push]
+    precedence: int
+    default: bool
+    text: str
+    why: str
+    how_far: str
+    resolves: str
+    question: Literal["workload", "ops"]
+    unknown: list[str] = []
+    source: str = ""
+
+
+class Conflict(Record):
+    """Two pushes that disagree, and what settles it (nothing, when precedence is equal)."""
+
+    rules: tuple[str, str]
+    engines: tuple[str, str]
+    settled: bool
+    resolution: str
+
+
+def needs(point: Point) -> list[Need]:
+    """Return every demand a workload can make, with what this one says of it."""
+    return [
+        Need(
+            feature=feature, text=text, needed=point[f"workload.{feature}"],
+            evidence=point.inputs[f"workload.{feature}"].evidence,
+        )
+        for feature, text in NEEDS.items()
+    ]  # fmt: skip
+
+
+def meets(features: Mapping[str, Datum[bool]], need: Need) -> bool | None:
+    """Whether something with these features meets a need (None: unknown on either side)."""
+    if need.needed is False:
+        return True
+    has = features.get(need.feature, Datum[bool]()).value
+    if need.needed is None:
+        return True if has else None
+    return has
+
+
+def pushes(rules: list[Rule], situation: Situation) -> list[PushResult]:
+    """Evaluate every rule; the strongest first."""
+    return sorted((_push(rule, situation) for rule in rules), key=lambda p: -p.precedence)
+
+
+def conflicts(results: list[PushResult], alive: set[str]) -> list[Conflict]:
+    """Return the pushes that hold and point at different surviving engines.
+
+    Defaults yield to any push and never conflict. A push whose favourites were all
+    eliminated has nobody left to argue for.
+    """
+    arguing = [
+        (push, first)
+        for push in results
+        if push.holds and not push.default and (first := favourite(push, alive))
+    ]
+    found = []
+    for i, (stronger, one) in enumerate(arguing):
+        for weaker, other in arguing[i + 1 :]:
+            if one == other or "managed" in (one, other):
+                continue
+            settled = stronger.precedence > weaker.precedence
+            found.append(
+                Conflict(
+                    rules=(stronger.rule, weaker.rule), engines=(one, other), settled=settled,
+                    resolution=stronger.resolves if settled
+                    else "nothing in the rules settles this; measure both",
+                )
+            )  # fmt: skip
+    return found
+
+
+def favourite(push: PushResult, alive: set[str]) -> str | None:
+    """Return the best-ranked engine of a push that is still alive."""
+    ranked = sorted(push.favours, key=lambda f: f.rank)
+    return next((f.engine for f in ranked if f.engine in alive), None)
+
+
+def _push(rule: Rule, situation: Situation) -> PushResult:
+    values = {name: PREDICATES[name](situation) for name in [*rule.when, *rule.unless]}
+    terms = [values[name] for name in rule.when]
+    terms += [None if values[name] is None else not values[name] for name in rule.unless]
+    holds = False if False in terms else None if None in terms else True
+    return PushResult(
+        rule=rule.id, holds=holds,
+        unknown=[name for name, value in values.items() if value is None and holds is None],
+        source=rule.source.label,
+        **{
+            key: getattr(rule, key)
+            for key in ("favours", "precedence", "default", "text", "why", "how_far", "resolves",
+                        "question")
+        },
+    )  # fmt: skip
+
+
+def _input(path: str) -> Callable[[Situation], bool | None]:
+    return lambda s: s.point[path]
+
+
+def _machines(test: Callable[[Machine], bool]) -> Callable[[Situation], bool | None]:
+    return lambda s: all(test(m) for m in s.machines) if s.machines else False
+
+
+def _one_user(s: Situation) -> bool | None:
+    users = s.point["workload.users"]
+    return None if users is None else users == 1
+
+
+def _many_users(s: Situation) -> bool | None:
+    users = s.point["workload.users"]
+    return None if users is None else users >= s.thresholds["many_users"]
+
+
+def _shared_prefix(s: Situation) -> bool | None:
+    prefix, total = s.point["workload.shared_prefix_tokens"], s.point["workload.input_tokens"]
+    if prefix == 0:
+        return False
+    if prefix is None or not total:
+        return None
+    return prefix / total >= s.thresholds["heavy_shared_prefix_share"]
+
+
+def _vendors(s: Situation) -> set[str]:
+    now = {m.vendor.lower() for m in s.machines}
+    return now | {v.lower() for v in s.scenario.candidates.future_vendors}
+
+
+def _low_or_spiky(s: Situation) -> bool | None:
+    pattern = s.point["workload.volume_pattern"]
+    if pattern in ("spiky", "unpredictable"):
+        return True
+    if s.mean_utilisation is None:
+        return None
+    return s.mean_utilisation < s.thresholds["low_utilisation"]
+
+
+def _no_rotation(s: Situation) -> bool | None:
+    night = s.scenario.team.awake_at_night
+    return None if night == "not known" else night.lower() == NOBODY
+
+
+#: The vocabulary of ``when`` and ``unless`` in ``data/rules.yaml``.
+PREDICATES: dict[str, Callable[[Situation], bool | None]] = {
+    "one_user": _one_user,
+    "many_users": _many_users,
+    "shared_prefix_heavy": _shared_prefix,
+    "json_schema": _input("workload.json_schema"),
+    "reference_run": lambda s: s.scenario.workload.purpose == "reference run",
+    "apple_machines": _machines(lambda m: m.backend == "metal"),
+    "cuda_machines": _machines(lambda m: m.backend == "cuda"),
+    "rocm_machines": _machines(lambda m: m.backend == "rocm"),
+    "cpu_machines": _machines(lambda m: m.backend == "cpu"),
+    "any_machines": lambda s: bool(s.machines),
+    "nvidia_only_fleet": lambda s: _vendors(s) == {"nvidia"},
+    "mixed_fleet": lambda s: len(_vendors(s)) > 1,
+    "throughput_dominant": lambda s: s.scenario.money.dominant_cost == "throughput",
+    "runtime_engineering": _input("team.runtime_engineering"),
+    "accepts_young_ecosystem": _input("team.accepts_young_ecosystem"),
+    "low_or_spiky_volume": _low_or_spiky,
+    "no_ops_rotation": _no_rotation,
+}

@@ -1,0 +1,28 @@
+"""Shared fixtures: the fact base, and a scenario changed by path."""
+
+import pytest
+
+from stackchoice import load_facts, load_scenario
+from stackchoice.scenario import Scenario, parse_scenario
+
+
+@pytest.fixture(scope="session")
+def facts():
+    return load_facts()
+
+
+@pytest.fixture(scope="session")
+def changed():
+    """Return a shipped scenario with some values replaced, checked again as a file would be."""
+
+    def change(name: str, **by_path) -> Scenario:
+        tree = load_scenario(name).model_dump(mode="json", by_alias=True)
+        for path, value in by_path.items():
+            *parents, last = path.split("__")
+            node = tree
+            for key in parents:
+                node = node[key]
+            node[last] = value
+        return parse_scenario(tree)
+
+    return change

@@ -1,0 +1,251 @@
+"""The decision: the worked case, every row of the map, and facts that overrule a push."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from stackchoice import decide, load_facts, load_scenario
+from stackchoice.confirm.probe import ProbedMachine
+from stackchoice.errors import ScenarioError
+from stackchoice.facts import Evidence
+from stackchoice.this_machine import with_machine
+
+BRIEF_OPTIONS = {
+    "vLLM", "SGLang", "TensorRT-LLM", "llama.cpp", "Ollama", "LM Studio", "MLX-LM", "MAX",
+    "Transformers", "managed endpoint", "keep what runs today",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def json_chat():
+    return decide(load_scenario("json-chat"), load_facts())
+
+
+def test_the_worked_case_counts_bytes_per_sequence(json_chat):
+    fit = json_chat.fit
+    assert fit.kv_bytes_per_token == 65_536
+    assert fit.state_bytes_per_sequence == 144 * 2**20 + 3_932_160
+    assert fit.bytes_per_sequence == 691_798_016
+
+
+def test_the_worked_case_keeps_its_three_budgets_apart(json_chat):
+    rows = {row.basis: row for row in json_chat.fit.rows}
+    assert len(rows) == 4
+    assert [row.live_sequences for row in rows.values()] == [36, 33, 41, None]
+    assert rows["stated budget"].pool_bytes == 25_000_000_000
+    admission = next(row for basis, row in rows.items() if basis.startswith("admission"))
+    assert admission.note.startswith("unknown")
+
+
+def test_the_worked_case_points_at_sglang_by_rule_and_recommends_managed_on_conditions(json_chat):
+    assert json_chat.best_self_hosted == "SGLang"
+    assert json_chat.recommended == "managed endpoint"
+    step = next(s for s in json_chat.trace if s.text.startswith("best self-hosted answer"))
+    assert step.rule == "json-schema"
+    assert any("JSON schema" in text for text in json_chat.conditions)
+    assert any("data may leave" in text for text in json_chat.conditions)
+    assert "conditionally" in json_chat.verdict
+
+
+def test_the_worked_case_in_money(json_chat):
+    """60,000 requests of 8,192 in and 300 out; one server; a quarter of an engineer."""
+    cost = json_chat.cost
+    assert cost.volume.input_tokens == 491_520_000
+    assert cost.volume.output_tokens == 18_000_000
+    assert cost.managed_usd_per_month == Decimal("260.4384")
+    assert float(cost.owned_usd_per_month) == pytest.approx(1674.0294, abs=5e-5)
+    assert cost.owned_with_people_usd_per_month == cost.owned_usd_per_month + 4500
+    never = [e for e in cost.break_even if e.mtok_per_month is None]
+    assert never, "at ten active hours and a peak of 3.5 a card never earns its cost"
+    assert all("never" in e.reason for e in never)
+
+
+def test_the_decision_as_json_has_the_documented_keys(json_chat):
+    tree = json.loads(json_chat.model_dump_json())
+    for key in ("kv_bytes_per_token", "state_bytes_per_sequence", "bytes_per_sequence"):
+        assert isinstance(tree["fit"][key], int)
+    assert {"basis", "pool_bytes", "live_sequences"} <= set(tree["fit"]["rows"][0])
+    assert {"managed_usd_per_month", "owned_usd_per_month"} <= set(tree["cost"])
+    assert {"name", "status", "reason", "question"} <= set(tree["options"][0])
+    assert tree["flips"]
+    assert tree["trace"]
+
+
+def test_every_option_of_the_list_is_there_with_status_and_reason(json_chat):
+    assert {o.name for o in json_chat.options} == BRIEF_OPTIONS
+    assert all(o.reason for o in json_chat.options)
+    assert json_chat.option("MLX-LM").question == "workload shape"
+    assert json_chat.option("llama.cpp").question == "hardware fit"
+    statuses = [o.status for o in json_chat.options]
+    assert statuses == sorted(statuses, key=["chosen", "viable", "eliminated"].index)
+
+
+def test_every_step_and_every_input_carries_its_evidence(json_chat):
+    assert all(isinstance(step.evidence, Evidence) for step in json_chat.trace)
+    by_path = {row["input"]: row for row in json_chat.inputs}
+    assert by_path["workload.users"]["evidence"] == "stated"
+    assert by_path["workload.requests_per_user_per_day"]["evidence"] == "assumed"
+    assert by_path["workload.shared_prefix_tokens"]["evidence"] == "unknown"
+
+
+def test_frames_are_there_to_slice(json_chat):
+    assert len(json_chat.to_frame()) == 11
+    assert set(json_chat.cost_frame()["path"]) == {"managed", "rented", "owned"}
+    assert len(json_chat.fit_frame()) == 4
+    assert len(json_chat.candidates_frame()) >= 10
+    assert not json_chat.trace_frame().empty
+
+
+@pytest.mark.parametrize(
+    ("name", "recommended", "best", "rule"),
+    [
+        ("apple-one-user", "MLX-LM", "MLX-LM", "apple-one-user"),
+        ("internal-api", "vLLM", "vLLM", "nvidia-default"),
+        ("json-chat", "managed endpoint", "SGLang", "json-schema"),
+        ("shared-prefix", "SGLang", "SGLang", "shared-prefix"),
+        ("nvidia-throughput", "TensorRT-LLM", "TensorRT-LLM", "nvidia-throughput"),
+        ("mixed-fleet", "MAX", "MAX", "mixed-fleet"),
+        ("spiky-volume", "managed endpoint", "vLLM", "low-volume-no-rotation"),
+        ("reference-run", "Transformers", "Transformers", "reference-run"),
+    ],
+)
+def test_each_row_of_the_map_gives_its_answer(name, recommended, best, rule, facts):
+    decision = decide(load_scenario(name), facts)
+    assert (decision.recommended, decision.best_self_hosted) == (recommended, best)
+    assert any(push.rule == rule and push.holds for push in decision.pushes)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "option", "question", "says"),
+    [
+        # a schema is a need, and MLX-LM has no constrained decoding
+        ("apple-one-user", {"workload__json_schema": True}, "MLX-LM", "workload shape", "schema"),
+        # a 24 GB card cannot hold 54 GB of weights
+        ("json-chat", {"candidates__machines": [{"id": "rtx_4090"}]}, "SGLang", "hardware fit",
+         "does not fit"),
+        # TensorRT-LLM runs on NVIDIA only
+        ("nvidia-throughput", {"candidates__machines": [{"id": "mi300x", "count": 64,
+         "devices_per_replica": 4}]}, "TensorRT-LLM", "hardware fit", "does not run on rocm"),
+        # nobody for any duty vetoes a service
+        ("internal-api", {"team__upgrades": "nobody", "team__watches_p99": "nobody",
+         "team__awake_at_night": "nobody"}, "vLLM", "ops capacity", "nobody upgrades"),
+        ("spiky-volume", {"constraints__data_may_leave": False}, "managed endpoint",
+         "constraints", "may not leave"),
+        # 16 GB of weights at 864 GB/s cannot be read in a millisecond
+        ("internal-api", {"workload__itl_p99_s": 0.001,
+         "model__artifacts": ["meta-llama/Llama-3.1-8B"]}, "vLLM", "hardware fit", "ceiling"),
+        ("internal-api", {"workload__context_tokens": 500_000}, "vLLM", "hardware fit",
+         "context"),
+        ("json-chat", {"constraints__licences_acceptable": ["mit"]}, "SGLang", "constraints",
+         "licence"),
+    ],
+)  # fmt: skip
+def test_a_hard_fact_overrules_the_push(name, change, option, question, says, changed, facts):
+    found = decide(changed(name, **change), facts).option(option)
+    assert found.status == "eliminated"
+    assert found.question == question
+    assert says in found.reason
+
+
+def test_without_the_schema_the_default_comes_back(changed, facts):
+    decision = decide(changed("json-chat", workload__json_schema=False), facts)
+    assert decision.best_self_hosted == "vLLM"
+
+
+def test_an_unknown_volume_is_not_guessed(changed, facts):
+    decision = decide(changed("json-chat", workload__users="not known"), facts)
+    assert decision.cost.volume is None
+    assert decision.cost.managed_usd_per_month is None
+    assert any(u.input == "workload.users" for u in decision.unknowns)
+
+
+def test_an_unknown_context_leaves_the_fit_unknown(changed, facts):
+    decision = decide(changed("json-chat", workload__context_tokens="not known"), facts)
+    assert {row.live_sequences for row in decision.fit.rows} == {None}
+
+
+def test_a_flip_is_true_on_both_sides(changed, facts):
+    """Deciding just before and just after the printed value gives the two answers."""
+    scenario = changed(
+        "json-chat", constraints__data_may_leave=True,
+        workload__requests_per_user_per_day={"low": 3, "value": 10, "high": 5000},
+        candidates__machines=[{"id": "h100_sxm", "count": 200}],
+        workload__active_hours_per_day=24, workload__peak_factor=1.0,
+        workload__output_tokens=300, money__can_fund_devices=200,
+    )  # fmt: skip
+    decision = decide(scenario, facts)
+    flip = next(f for f in decision.flips if f.input == "workload.requests_per_user_per_day")
+    assert flip.to_option is not None
+
+    def at(value):
+        return decide(changed_to(scenario, value, changed), facts).recommended
+
+    assert at(flip.at * 0.999) == decision.recommended
+    assert at(flip.at * 1.001) != decision.recommended
+
+
+def changed_to(scenario, value, changed):
+    tree = scenario.model_dump(mode="json", by_alias=True)
+    tree["workload"]["requests_per_user_per_day"] = value
+    from stackchoice.scenario import parse_scenario
+
+    return parse_scenario(tree)
+
+
+def test_the_order_of_candidates_does_not_matter(changed, facts):
+    machines = [{"id": "h100_sxm"}, {"id": "rtx_4090"}, {"id": "l40s"}]
+    one = decide(changed("json-chat", candidates__machines=machines), facts)
+    two = decide(changed("json-chat", candidates__machines=machines[::-1]), facts)
+    assert (one.recommended, one.best_self_hosted_configuration) == (
+        two.recommended, two.best_self_hosted_configuration,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model__id": "no/such"}, "model.id 'no/such'"),
+        ({"model__artifacts": ["no/such"]}, "model.artifacts 'no/such'"),
+        ({"candidates__machines": [{"id": "h900"}]}, "candidates.machines 'h900'"),
+        ({"candidates__sellers": ["nobody-inc"]}, "candidates.sellers 'nobody-inc'"),
+        ({"candidates__machines": [{"id": "this machine"}]}, "was not probed"),
+        ({"workload__sampling_preset": "wild"}, "sampling_preset 'wild'"),
+    ],
+)
+def test_a_name_the_facts_do_not_have_is_one_clear_error(change, says, changed, facts):
+    with pytest.raises(ScenarioError, match=says):
+        decide(changed("json-chat", **change), facts)
+
+
+def test_a_preset_that_contradicts_thinking_is_said(changed, facts):
+    decision = decide(changed("json-chat", workload__thinking=True), facts)
+    assert any(text.startswith("contradiction") for text in decision.conditions)
+
+
+def test_this_machine_is_the_probed_one(facts):
+    probed = ProbedMachine(
+        platform="Linux x86_64", cpu_name="Test CPU", physical_cores=2, logical_cores=2,
+        memory_total_bytes=8 * 2**30, memory_available_bytes=4 * 2**30,
+        working_set_bytes=10**8, read_gb_per_s=10.0, read_gb_per_s_low=9.0,
+        read_gb_per_s_high=11.0, read_passes=5, as_of="2026-11-29",
+    )  # fmt: skip
+    decision = decide(load_scenario("this-machine"), with_machine(facts, probed))
+    assert decision.recommended == "llama.cpp"
+    artifact = facts.models["HuggingFaceTB/SmolLM2-135M-Instruct"].artifacts[0]
+    read = artifact.read_bytes_per_token.value or artifact.weights_bytes.value
+    speed = decision.fit.speed
+    depth = 200 + 64 // 2
+    cache = depth * 30 * 2 * 3 * 64 * 2
+    assert speed.decode_ceiling_tokens_per_s == pytest.approx(10e9 / (read + cache))
+    assert speed.decode.informative
+    assert speed.decode.high < speed.decode_ceiling_tokens_per_s
+
+
+def test_a_machine_without_reported_bytes_says_assumed(changed, facts):
+    machine = next(m.id for m in facts.machines.values()
+                   if not m.memory_gib_reported.known and m.backend == "cuda")  # fmt: skip
+    decision = decide(changed("json-chat", candidates__machines=[{"id": machine}]), facts)
+    row = next(r for r in decision.fit.rows if "reports" in r.basis)
+    assert row.evidence is Evidence.ASSUMED
+    assert "assumed" in row.note

@@ -1,0 +1,129 @@
+"""Scenario files: values, ranges, not known; lossless; one clear error with the line."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackchoice import dump_scenario, load_facts, load_scenario, save_scenario
+from stackchoice.errors import ScenarioError
+from stackchoice.facts import Evidence, data_dir
+from stackchoice.scenario import Input, ends, likely_point, parse_scenario
+
+GOOD = """\
+name: x
+title: X
+model: {id: Qwen/Qwen3.8-27B}
+candidates:
+  machines:
+    - id: h100_sxm
+workload:
+  users: 200
+  requests_per_user_per_day: {low: 5, value: 10, high: 20, from: logs, answered_by: Ana}
+  peak_factor: not known
+  context_tokens: 8192
+"""
+SHIPPED = sorted(path.stem for path in (data_dir() / "scenarios").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_round_trip_without_loss(name, tmp_path):
+    scenario = load_scenario(name)
+    assert load_scenario(save_scenario(scenario, tmp_path / "copy.yaml")) == scenario
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("users: 200", "users: 200 people", 8, ["200 people", "plain number"]),
+        ("users: 200", "userz: 200", 8, ["userz", "did you mean 'users'"]),
+        ("context_tokens: 8192", "context_tokens: 8k", 11, ["8k", "8192"]),
+        ("context_tokens: 8192", "context_tokens: -5", 11, ["-5", "above 0"]),
+        ("context_tokens: 8192", "ttft_p99_ms: 500", 11, ["did you mean 'ttft_p99_s'"]),
+        ("context_tokens: 8192", "ttft_p99_s: 500 ms", 11, ["500 ms", "the unit stands in"]),
+        ("context_tokens: 8192", "json_schema: maybe", 11, ["maybe", "true, false or not known"]),
+        ("context_tokens: 8192", "context_tokens: .nan", 11, ["nan"]),
+        ("low: 5", "low: 50", 9, ["low 50", "above high"]),
+        ("low: 5, value: 10, high: 20", "low: 5", 9, ["both low and high"]),
+        ("name: x", "name: X Y", 1, ["X Y"]),
+        ("  users: 200", "\tusers: 200", 8, ["YAML"]),
+        ("users: 200", "users: 1\n  users: 2", 9, ["duplicate key"]),
+        ("- id: h100_sxm", "- idd: h100_sxm", 6, ["idd", "did you mean 'id'"]),
+    ],
+)
+def test_a_wrong_file_gets_one_error_with_line_value_reason_and_fix(old, new, line, says, tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}:{line}:")
+    assert "\n" not in text
+    for part in says:
+        assert part in text
+
+
+def test_aliases_missing_keys_and_non_mappings_are_refused(tmp_path):
+    path = tmp_path / "bad.yaml"
+    for text, says in [
+        ("a: &x [1]\nb: *x\n", "aliases"),
+        ("- 1\n", "not a mapping"),
+        ("name: x\n", "is missing"),
+        ("", "not a mapping"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(ScenarioError, match=says):
+            load_scenario(path)
+
+
+def test_an_unknown_name_lists_the_shipped_scenarios():
+    with pytest.raises(ScenarioError, match="json-chat"):
+        load_scenario("jsonchat")
+
+
+def test_an_input_without_origin_or_answerer_is_assumed():
+    assert Input[int](value=3).evidence_class is Evidence.ASSUMED
+    assert Input[int](value=3, answered_by="Ana").evidence_class is Evidence.STATED
+    assert Input[int](value=3, origin="x", evidence="measured").evidence_class is Evidence.MEASURED
+
+
+def test_not_known_falls_back_on_a_labelled_assumption():
+    scenario, facts = load_scenario("json-chat"), load_facts()
+    point = likely_point(scenario, facts)
+    assumed = facts.assumptions["peak_factor"].datum
+    assert point["workload.peak_factor"] == assumed.value
+    assert point.inputs["workload.peak_factor"].evidence is Evidence.ASSUMED
+    assert ends(scenario, facts)["workload.peak_factor"] == (assumed.low, assumed.high)
+    assert point["workload.shared_prefix_tokens"] is None
+
+
+def test_saving_into_a_missing_folder_loses_nothing(tmp_path):
+    target = tmp_path / "no" / "x.yaml"
+    with pytest.raises(ScenarioError, match="cannot be written"):
+        save_scenario(load_scenario("json-chat"), target)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(
+    low=st.integers(1, 1000), middle=st.integers(0, 1000), high=st.integers(0, 1000),
+    who=st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=30),
+)  # fmt: skip
+def test_any_input_survives_the_file(low, middle, high, who):
+    value = {"low": low, "value": low + middle, "high": low + middle + high, "answered_by": who}
+    tree = {
+        "name": "x", "title": "t", "model": {"id": "m"}, "candidates": {},
+        "workload": {"context_tokens": value},
+    }  # fmt: skip
+    scenario = parse_scenario(tree)
+    path = Path(_folder()) / "x.yaml"
+    path.write_text(dump_scenario(scenario), encoding="utf-8")
+    assert load_scenario(path) == scenario
+
+
+def _folder(kept=[]):  # noqa: B006 - one folder for all examples
+    import tempfile
+
+    if not kept:
+        kept.append(tempfile.mkdtemp())
+    return kept[0]
