@@ -1,5 +1,7 @@
 """Shared fixtures: the fact base, and a scenario changed by path."""
 
+import os
+
 import pytest
 
 from stackchoice import load_facts, load_scenario
@@ -26,3 +28,11 @@ def changed():
         return parse_scenario(tree)
 
     return change
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """In CI everything the suite needs is installed, so a skipped test is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and exitstatus == 0 and reporter.stats.get("skipped"):
+        reporter.write_line("a test was skipped, which counts as a failure in CI", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -55,7 +55,14 @@ def words(count: int, text: str = "w ") -> list[bytes]:
 def answer_of(body: Body) -> str:
     """The right answer to the canaries; empty for anything else."""
     asked = body["messages"][-1]["content"]
-    right = {"JSON": '{"capital": "Paris"}', "capital": "Paris.", "week": "seven", "banana": "Banana"}
+    if asked.startswith("Words:"):
+        return ""
+    right = {
+        "JSON": '{"capital": "Paris"}',
+        "capital": "Paris.",
+        "week": "seven",
+        "banana": "Banana",
+    }
     return next((text for part, text in right.items() if part in asked), "")
 
 
@@ -86,8 +93,12 @@ class OddServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
+        self.die()
         self._thread.join()
+
+    def die(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
 
     @property
     def url(self) -> str:
@@ -103,7 +114,11 @@ class OddServer:
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            first = await reader.readexactly(1)
+            if first == b"\x16":  # a TLS greeting
+                writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                return
+            head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
             self.heads.append(head)
             if head.startswith("GET"):
                 pieces = self._get(head.split()[1])
@@ -131,7 +146,9 @@ class OddServer:
 
     def _get(self, path: str) -> list[Piece]:
         if path.endswith("/models"):
-            return [http(b'{"data": [{"id": "odd", "max_model_len": 4096}]}', kind="application/json")]
+            return [
+                http(b'{"data": [{"id": "odd", "max_model_len": 4096}]}', kind="application/json")
+            ]
         return refusal(404, "not here")
 
 

@@ -11,6 +11,7 @@ from stackchoice.confirm.reading import Failure, Sample
 from stackchoice.errors import FactsError
 
 CANARIES = {canary.id: canary for canary in load_canaries().canaries}
+CANARY = "  - {id: a, max_tokens: 5, messages: [], expect: {}}\n"
 
 
 def outcome(canary: str, *texts: str, **more: object) -> tuple[str, str | None, str]:
@@ -77,7 +78,7 @@ def test_the_answer_is_kept_escaped() -> None:
     ("text", "said"),
     [
         ("version: 1\ncanaries: []\n", "canaries"),
-        ("version: 1\nspeed: 3\ncanaries: []\n", "speed"),
+        (f"version: 1\nspeed: 3\ncanaries:\n{CANARY}", "speed"),
         ("version: 1\n", "canaries"),
     ],
 )
@@ -89,8 +90,7 @@ def test_a_malformed_file_is_named(tmp_path: Path, text: str, said: str) -> None
 
 
 def test_canary_ids_differ(tmp_path: Path) -> None:
-    canary = "  - {id: a, max_tokens: 5, messages: [], expect: {}}\n"
-    (tmp_path / "mine.yaml").write_text("version: 1\ncanaries:\n" + canary * 2)
+    (tmp_path / "mine.yaml").write_text("version: 1\ncanaries:\n" + CANARY * 2)
     with pytest.raises(FactsError, match="ids must differ, got a, a"):
         load_canaries("mine", tmp_path)
 

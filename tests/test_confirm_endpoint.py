@@ -66,6 +66,12 @@ def test_a_bad_address_says_value_reason_and_fix(url: str, reason: str) -> None:
     assert "http://localhost:8000/v1" in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["", " ", "a\x1b[2J"])
+def test_a_model_needs_a_name(name: str) -> None:
+    with pytest.raises(EndpointError, match="give it as /v1/models lists it"):
+        Endpoint(base_url="http://h", model=name)
+
+
 def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(EndpointError, match="api_key_env") as error:
         endpoint("http://me:hunter2@h/v1")
@@ -96,7 +102,7 @@ def test_a_key_that_is_not_there_or_not_sendable_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("NO_KEY", raising=False)
-    with pytest.raises(EndpointError, match="NO_KEY.*not set; export NO_KEY"):
+    with pytest.raises(EndpointError, match=r"NO_KEY.*not set; export NO_KEY"):
         endpoint("https://h", api_key_env="NO_KEY").api_key()
     monkeypatch.setenv("ODD_KEY", "sk-a\nX-Evil: 1")
     with pytest.raises(EndpointError, match="ODD_KEY") as error:
@@ -115,17 +121,17 @@ def asked(url: str) -> None:
 
 
 def test_nobody_listening_is_one_error() -> None:
-    with pytest.raises(EndpointError, match="no connection .*; start the server"):
+    with pytest.raises(EndpointError, match=r"no connection .*; start the server"):
         asked(f"http://127.0.0.1:{free_port()}")
 
 
 def test_an_unknown_host_is_one_error() -> None:
-    with pytest.raises(EndpointError, match="name not found .*; check the host name"):
+    with pytest.raises(EndpointError, match=r"name not found .*; check the host name"):
         asked("http://nowhere.invalid")
 
 
 def test_tls_to_a_plain_server_is_one_error() -> None:
-    with OddServer() as server, pytest.raises(EndpointError, match="TLS failed .*; use http://"):
+    with OddServer() as server, pytest.raises(EndpointError, match=r"TLS failed .*; use http://"):
         asked(server.url.replace("http:", "https:"))
 
 
@@ -155,7 +161,7 @@ def test_a_refused_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> No
     page = http(b'{"error": {"message": "bad key"}}', status=401, kind="application/json")
     with Rude(lambda _: [page]) as server:
         e = endpoint(server.url, api_key_env="MY_KEY")
-        with pytest.raises(EndpointError, match="bad key.*the key in MY_KEY was sent") as error:
+        with pytest.raises(EndpointError, match=r"bad key.*the key in MY_KEY was sent") as error:
             asyncio.run(ask_server(e, QUICK))
     assert "sk-wrong" not in str(error.value)
 

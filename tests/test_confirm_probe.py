@@ -33,7 +33,7 @@ def test_this_machine_is_probed() -> None:
 
 
 def test_a_huge_working_set_is_clipped() -> None:
-    assert probe_machine(10**15).working_set_bytes <= 512 * 2**20
+    assert probe_machine(10**15).working_set_bytes <= 256 * 2**20
 
 
 def test_bandwidth_is_of_one_thread() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -189,7 +190,9 @@ def test_visible_escapes_terminal_and_direction_codes() -> None:
 
 
 def chunked(*pieces: bytes) -> bytes:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     framed = [f"{len(p):x}\r\n".encode() + p + b"\r\n" for p in pieces]
     return head + b"".join(framed) + b"0\r\n\r\n"
 
@@ -217,7 +220,7 @@ def test_any_split_of_the_bytes_reads_the_same(framing: str, data: st.DataObject
     raw = WHOLE[framing]
     cuts = data.draw(st.lists(st.integers(0, len(raw)), max_size=12).map(sorted))
     edges = [0, *cuts, len(raw)]
-    pieces = [raw[a:b] for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    pieces = [raw[a:b] for a, b in pairwise(edges) if a < b]
     assert untimed(timed(*pieces)) == untimed(timed(raw))
 
 

@@ -223,10 +223,11 @@ def _software(engine: Engine, site: Site) -> Iterator[tuple[Question, bool | Non
     yield "hardware fit", loads, _text(loads, f"{engine.name} does not load {artifact.format} files",
                                        f"whether {engine.name} loads {artifact.format} files")  # fmt: skip
     architecture = ((site.model.config.value or {}).get("architectures") or ["?"])[0]
-    since = engine.architectures.get(architecture, Datum[str]()).value
-    implemented = None if since is None else since != "no"
+    implemented, since = engine.implements(architecture)
+    first = f"; first in {since}" if since else ""
     yield "hardware fit", implemented, _text(
-        implemented, f"{engine.name} does not implement {architecture}",
+        implemented,
+        f"{engine.name} {engine.latest.version} does not implement {architecture}{first}",
         f"whether {engine.name} implements {architecture}",
     )  # fmt: skip
     if site.choice.devices_per_replica > 1:

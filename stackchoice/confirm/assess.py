@@ -86,10 +86,10 @@ def _validity(
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = [f"canary {c.id} failed: {c.reason}" for c in failed]
     if results.usable < MIN_USABLE:
-        reasons.append(f"{results.usable} usable samples, fewer than {MIN_USABLE}")
+        reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}")
     same = _same_model(events)
     if same is False:
-        reasons.append("the model name in the answers changed during the run")
+        reasons.append("the model name changed during the run")
     shares = cached_share(samples)
     server = identity.server or ServerInfo()
     counts = Counter(s.failure for s in samples if s.failure)
@@ -130,6 +130,8 @@ def _warnings(
         said.append(f"the server does not list this model; it offers {server.model_ids[0]}")
     if cached is not None and cached > MAX_CACHED_SHARE:
         said.append(f"the prefix cache was not cold: up to {cached:.0%} of a prompt came from it")
+    if any(e["step"] == "server_gone" for e in events):
+        said.append("the server no longer answered after the run")
     if any(e["step"] == "stream_options_refused" for e in events):
         said.append("the server refuses stream_options; asked without, so tokens may be unknown")
     if results.tokens_per_chunk and results.tokens_per_chunk > 1.05:
@@ -188,9 +190,13 @@ def _protocol(
 
 
 def _same_model(events: list[Event]) -> bool | None:
-    """Whether every answer named one model; None when no answer named any."""
+    """Whether every answer named one model and the offer stayed; None when nothing is known."""
     names = {e["sample"]["model"] for e in events if "sample" in e} - {None}
-    return len(names) == 1 if names else None
+    offers = [list(e["server"]["model_ids"]) for e in events if "server" in e]
+    known = [offer for offer in offers if offer]
+    if not (names or known):
+        return None
+    return len(names) <= 1 and all(offer == known[0] for offer in known)
 
 
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import site
 import subprocess
 import sys
 import threading
@@ -17,14 +18,18 @@ def spawn(module: str, *arguments: str, **popen: object) -> subprocess.Popen[byt
     The child has a session of its own, so that Ctrl-C or a notebook's interrupt reaches only the
     caller, and a pipe as standard input, whose end of file tells it that the caller is gone. The
     kernel's parent-death signal is not used: it fires when the *thread* that started the child
-    ends, and a notebook may well start it from a short-lived one.
+    ends, and a notebook may well start it from a short-lived one. ``-P`` keeps the files of the
+    current folder from being imported.
     """
+    environment = dict(os.environ)
     package_root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
+    if package_root not in site.getsitepackages():  # run from a source tree
+        paths = [package_root, environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-X", "utf8", "-m", module, *arguments],
+        [sys.executable, "-P", "-X", "utf8", "-m", module, *arguments],
         stdin=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment,
         start_new_session=True,
         **popen,
     )

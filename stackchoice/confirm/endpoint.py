@@ -22,7 +22,7 @@ _FIX = {
     Problem.DNS: "check the host name",
     Problem.REFUSED: "start the server, or check host and port",
     Problem.TLS: "use http:// for a server without TLS, or install its certificate authority",
-    Problem.CONNECT_TIMEOUT: "check host, port and firewall",
+    Problem.CONNECT_TIMEOUT: "check host, port, firewall and http or https",
     Problem.NOT_HTTP: "give the address of the HTTP API (https:// where the server wants TLS)",
     Problem.DROPPED: "look at the server's log; it closed the connection without an answer",
     Problem.IDLE_TIMEOUT: "check that the address is an HTTP API, or raise the plan's idle_s",
@@ -55,6 +55,13 @@ class Endpoint(Record):
         _split(value)
         path = value.rstrip("/")
         return path.removesuffix("/chat/completions")
+
+    @field_validator("model")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not value.strip() or not value.isprintable():
+            raise EndpointError(f"model {value!r}: no name; give it as /v1/models lists it")
+        return value
 
     @property
     def address(self) -> Address:

@@ -56,7 +56,10 @@ class Load:
             elif number not in self.done:
                 await self._story(number, "timed")
         await self._canary(canaries[0], "canary_after")
-        await self._server("server_after")
+        try:
+            await self._server("server_after")
+        except EndpointError:  # a server that is gone by now is a result, not an error
+            self.emit({"step": "server_gone"})
 
     async def _server(self, step: str) -> None:
         info = await ask_server(self.endpoint, self.plan.limits)
@@ -103,6 +106,7 @@ class Load:
         return sample
 
     async def _once(self, request: dict[str, Any]) -> tuple[str, Exchange, Sample]:
+        gc.collect()
         started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         measured = await self.endpoint.chat(request, self.plan.limits)
         return started, measured, read_sample(measured)
@@ -112,6 +116,7 @@ class Load:
         measured: Exchange, sample: Sample,
     ) -> None:  # fmt: skip
         _, headers, text = body_text(measured)
+        headers.pop("set-cookie", None)
         self.emit(
             {
                 "step": step,
@@ -130,14 +135,12 @@ def main() -> None:
     """Read the job from standard input, run it, and report each step as one line."""
     job = Job.model_validate_json(sys.stdin.buffer.readline())
     exit_with_parent()
-    gc.disable()  # no pause between a read and its stamp; a run's garbage is small
+    gc.disable()  # no pause between a read and its stamp; collected between requests
+    gc.freeze()
 
     def emit(event: dict[str, Any]) -> None:
-        line = json.dumps(event)
-        if key := job.endpoint.api_key():
-            # A server may quote the key in its answer; here is the one way out of this process.
-            line = line.replace(json.dumps(key)[1:-1], "[redacted]")
-        print(line, flush=True)
+        # A server may quote the key in its answer, and this is the one way out of here.
+        print(json.dumps(_redacted(event, job.endpoint.api_key() or "")), flush=True)
 
     try:
         asyncio.run(Load(job, emit).run())
@@ -145,6 +148,15 @@ def main() -> None:
         emit({"step": "error", "kind": type(error).__name__, "detail": str(error)})
     else:
         emit({"step": "end"})
+
+
+def _redacted(value: Any, key: str) -> Any:
+    """Replace the key in every text; what is shorter than 8 is a placeholder and no secret."""
+    if isinstance(value, str):
+        return value.replace(key, "[redacted]") if len(key) >= 8 else value
+    if isinstance(value, dict):
+        return {k: _redacted(v, key) for k, v in value.items()}
+    return [_redacted(v, key) for v in value] if isinstance(value, list) else value
 
 
 def _may_dislike_stream_options(sample: Sample) -> bool:

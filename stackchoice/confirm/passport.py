@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -13,11 +13,13 @@ from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.plan import Plan
 from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.confirm.reading import Sample
-from stackchoice.confirm.results import Discard, Results
+from stackchoice.confirm.results import Discard, Results, Spread
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval, Verdict
+
+PARTS = ("identity", "protocol", "validity", "results")
 
 
 class PassportError(StackchoiceError):
@@ -115,6 +117,15 @@ class Passport(Record):
         """``VALID`` or ``INVALID``."""
         return "VALID" if self.validity.valid else "INVALID"
 
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return (part, item, text) for every item of the four parts; None reads "unknown"."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        return [
+            (part, item.replace("_", " "), _shown(getattr(record, item)))
+            for part, record in parts.items()
+            for item in type(record).model_fields
+        ]
+
     def save(self, path: Path | str) -> Path:
         """Write as JSON, atomically: a reader sees the old file or the whole new one."""
         path = Path(path)
@@ -162,3 +173,19 @@ class Passport(Record):
                 f"{path}: no passport of format {cls.model_fields['format'].default}: "
                 f"{where}: {first['msg']}; measure again with this version"
             ) from None
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Spread):
+        return str(value)
+    if isinstance(value, Record):
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, dict):
+        return "; ".join(f"{k}: {_shown(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, tuple):
+        return " | ".join(map(_shown, value)) or "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -17,7 +17,7 @@ import psutil
 from stackchoice.facts.datum import AsOf, Evidence, Record
 
 #: Far beyond any last-level cache a larger set reads at the same speed and only takes longer.
-MAX_WORKING_SET_BYTES = 512 * 2**20
+MAX_WORKING_SET_BYTES = 256 * 2**20
 _BUDGET_S = 0.3
 
 
@@ -59,7 +59,7 @@ def probe_machine(working_set_bytes: int) -> ProbedMachine:
     ----------
     working_set_bytes
         What one decode step reads, usually the size of the weights. It decides whether caches or
-        memory are measured; clipped to 512 MiB and to a quarter of the available memory.
+        memory are measured; clipped to 256 MiB and to a quarter of the available memory.
     """
     limits = cgroup_limits()
     memory = psutil.virtual_memory()

@@ -165,11 +165,12 @@ def events(body: Reads) -> Iterator[tuple[int, str, str]]:
         elif key == "event":
             name = value
         elif not line:
-            if lines:
+            if any(lines):
                 yield at, name, "\n".join(lines)
             name, lines = "", []
-    if lines:  # a last event whose blank line never came
-        yield at, name, "\n".join(lines)
+    # A last event whose blank line never came counts if it is whole.
+    if (rest := "\n".join(lines)) and (rest == "[DONE]" or parse_json(rest) is not None):
+        yield at, name, rest
 
 
 def body_text(measured: Exchange) -> tuple[int | None, dict[str, str], str]:

@@ -24,7 +24,7 @@ DISCARD_RULES = (
     f"fewer than {MIN_TOKENS} completion tokens, or tokens unknown, gives no ITL and decode rate",
     f"fewer than {MIN_USABLE} decode rates left: the run is invalid",
     "a canary that fails, before or after: the run is invalid",
-    "more than one model name in the answers: the run is invalid",
+    "a model name that changes during the run: the run is invalid",
 )
 RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
 
@@ -54,6 +54,10 @@ class Spread(Record):
         ranks = {name: known[math.ceil(n * int(name[1:]) / 100) - 1]
                  for name, floor in FLOORS.items() if n >= floor}  # fmt: skip
         return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1], **ranks)
+
+    def __str__(self) -> str:
+        earned = ", ".join(f"{name} {self.percentile_text(name)}" for name in FLOORS)
+        return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g}, n = {self.n}; {earned})"
 
     def percentile_text(self, name: str) -> str:
         """Return the percentile as text, or why there is none."""

@@ -116,6 +116,8 @@ def confirm(
                 if (text := _text(event)) and on_progress:
                     done += 1
                     on_progress(Progress(step=event["step"], done=done, total=total, text=text))
+        if file and engine:
+            file.write(json.dumps({"step": "engine_log", "text": engine.log_tail(500)}) + "\n")
     return assemble(
         events,
         arm=arm or endpoint.model,

@@ -100,7 +100,7 @@ class Framing:
                 elif not isinstance(event, h11.InformationalResponse):
                     return False  # NEED_DATA
         except h11.RemoteProtocolError as error:
-            self.error = str(error)
+            self.error = str(error)[:200]
             return True
 
 
@@ -130,7 +130,8 @@ class _Client(asyncio.Protocol):
             self._over()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.framing.feed(time.perf_counter_ns(), b"")
+        if exc is None:  # an orderly close may be the end of the body, a reset never is
+            self.framing.feed(time.perf_counter_ns(), b"")
         self._over(str(exc or ""))
 
     def _over(self, reason: str = "") -> None:

@@ -9,6 +9,7 @@ import re
 from decimal import Decimal
 from typing import Any, Literal
 
+from packaging.version import Version
 from pydantic import Field, model_validator
 
 from stackchoice.facts.datum import AsOf, Datum, Record, Source
@@ -103,8 +104,8 @@ class Engine(Record):
     """An inference engine: where it runs, what it loads, what it implements, since when.
 
     ``architectures`` maps a config's ``architectures[0]`` to the first release that has it
-    (``"any"`` where the release is older than we looked). A missing key is unknown.
-    ``features`` values are true, false or unknown, for the newest release listed.
+    (``"any"`` where that is older than anybody looked, ``"no"`` where it never came). A missing
+    key is unknown. ``features`` are true, false or unknown, for the newest release read.
     """
 
     id: str
@@ -120,11 +121,28 @@ class Engine(Record):
     releases_in_6_months: Datum[int] = Datum[int]()
     maturity: Literal["established", "young"] = "established"
 
+    def implements(self, architecture: str) -> tuple[bool | None, str]:
+        """Whether the newest release has a config's architecture, and the release it came with.
+
+        Returns (None, "") where the fact base does not say.
+        """
+        since = self.architectures.get(architecture, Datum[str]()).value
+        if since is None:
+            return None, ""
+        if since in ("any", "no"):
+            return since == "any", ""
+        return _order(since) <= _order(self.latest.version), since
+
     @property
     def latest(self) -> Release:
         """The newest stable release in the fact base; a pre-release only where nothing else is."""
         stable = [r for r in self.releases if not PRE_RELEASE.search(r.version)]
         return max(stable or self.releases, key=lambda r: (r.date, r.version))
+
+
+def _order(version: str) -> Version:
+    """Order releases and builds alike: ``b8920`` is build 8920."""
+    return Version(version.removeprefix("b"))
 
 
 class TokenPrice(Record):
@@ -204,14 +222,17 @@ class Assumption(Record):
 
 
 class Efficiency(Record):
-    """Share of a roofline that public measurements reach: the 10th, 50th and 90th percentile.
+    """How near to a ceiling real engines come: the 10th, 50th and 90th percentile.
 
-    ``rows`` measurements in ``groups`` independent sources stand behind it.
+    As a share of the ceiling, or as a rate at which one thread unpacks and multiplies weights,
+    in GB/s, which is spent on top of reading them. ``rows`` measurements in ``groups``
+    independent sources stand behind it.
     """
 
     device_class: Literal["gpu", "unified", "cpu"]
     phase: Literal["decode", "prefill"]
     threads: Literal["one", "all"] = "all"
+    basis: Literal["share of the ceiling", "GB/s unpacked"] = "share of the ceiling"
     low: float = Field(gt=0)
     middle: float = Field(gt=0)
     high: float = Field(gt=0)

@@ -12,6 +12,12 @@ from stackchoice.facts.interval import Interval
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 
 GIGA = 10**9
+
+#: What an interval rests on where no measurement stands behind it.
+ASSUMED_BASIS = {
+    "share of the ceiling": "an assumed share of the ceiling",
+    "GB/s unpacked": "an assumed rate at which one thread unpacks weights",
+}
 TERA = 10**12
 
 
@@ -87,7 +93,7 @@ def batch_one_speed(
     return Speed(
         bytes_per_decode_step=step,
         decode_ceiling_tokens_per_s=ceiling,
-        decode=_interval(ceiling, decode_share, machine.bandwidth_gb_per_s.evidence),
+        decode=_interval(ceiling, decode_share, machine.bandwidth_gb_per_s.evidence, step or 0),
         prefill_ceiling_tokens_per_s=prefill,
         prefill=_interval(prefill, prefill_share, machine.bf16_dense_tflops.evidence),
         evidence=weakest(artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence),
@@ -173,15 +179,21 @@ def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
 
 
 def _interval(
-    ceiling: float | None, share: Efficiency | None, rate_class: Evidence
+    ceiling: float | None, share: Efficiency | None, rate_class: Evidence, step_bytes: int = 0
 ) -> Interval | None:
     if ceiling is None or share is None:
         return None
+    ends = {
+        end: ceiling * level
+        if share.basis == "share of the ceiling"
+        # Reading and unpacking take turns on one thread, so their times add up.
+        else 1 / (1 / ceiling + step_bytes / (level * GIGA))
+        for end, level in (("low", share.low), ("middle", share.middle), ("high", share.high))
+    }
     return Interval(
-        low=ceiling * share.low, middle=ceiling * share.middle, high=ceiling * share.high,
-        unit="tokens/s", evidence=weakest(Evidence(share.evidence), rate_class),
+        **ends, unit="tokens/s", evidence=weakest(Evidence(share.evidence), rate_class),
         rests_on=[
             f"{share.rows} public measurements in {share.groups} groups"
-            if share.rows else "an assumed share of the ceiling",
+            if share.rows else ASSUMED_BASIS[share.basis],
         ],
     )  # fmt: skip

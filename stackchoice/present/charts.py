@@ -16,7 +16,7 @@ from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
 from stackchoice.present import text
 
-WIDTH = 560
+WIDTH = 620
 LABEL_WIDTH = 230
 BAR = 30
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
@@ -55,9 +55,8 @@ def memory_chart(fit: Fit) -> tuple[alt.LayerChart, str]:
             size = getattr(row, field)
             shown = max(size, 0) / text.GB if size is not None else 0.0
             rows.append({"row": row.basis, "part": part, "value": shown, "end": note})
-    chart = _stacked(
-        rows, MEMORY_PARTS, axis="decimal GB (1 GB = 1,000,000,000 bytes)", label="format(datum.value, '.1f')"
-    )
+    axis = "decimal GB (1 GB = 1,000,000,000 bytes)"
+    chart = _stacked(rows, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
     return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."
 
 
@@ -72,9 +71,10 @@ def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
             f"({line.evidence.value}), people {text.usd(line.people_usd)} and one-time cost "
             f"{text.usd(line.one_time_usd)} (assumed), together {total}"
         )
+        classes = f"infrastructure {line.evidence.value}; people and one-time assumed"
+        name = f"{line.path} [{classes}]"
         for part, (field, _, _) in COST_PARTS.items():
             usd = getattr(line, field)
-            name = f"{line.path} [infrastructure {line.evidence.value}; people and one-time assumed]"
             rows.append({"row": name, "part": part, "value": float(usd or 0), "end": note})
     chart = _stacked(rows, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
     return chart, f"Cost by path, USD a month. {'; '.join(sentences) or 'No path has a price'}."

@@ -85,14 +85,16 @@ def _fit(decision: Decision) -> Iterator[Shown]:
         if speed.prefill is not None:
             yield _shown("prefill rate", text.interval(speed.prefill), speed.prefill.evidence)
     if fit.replica is not None:
-        yield _shown("requests one replica serves", text.interval(fit.replica), fit.replica.evidence)
+        served = text.interval(fit.replica)
+        yield _shown("requests one replica serves", served, fit.replica.evidence)
     busy = text.number(fit.needed_concurrency)
     yield _shown("requests in flight at the peak", busy, Evidence.INFERRED)
 
 
 def _inputs(decision: Decision) -> Iterator[Shown]:
     for row in decision.inputs:
-        yield Shown(text.label(row["input"]), text.number(row["value"]), row["evidence"], row["origin"])
+        value = text.number(row["value"])
+        yield Shown(text.label(row["input"]), value, row["evidence"], row["origin"])
 
 
 def _cost(decision: Decision) -> Iterator[Shown]:
@@ -105,11 +107,17 @@ def _cost(decision: Decision) -> Iterator[Shown]:
         yield _shown(f"{line.path}, people a month", text.usd(line.people_usd), Evidence.ASSUMED)
         once = text.usd(line.one_time_usd)
         yield _shown(f"{line.path}, one-time cost a month", once, Evidence.ASSUMED)
-    for offer in cost.market:
+    for offer in (offer for offer in cost.market if offer["seller"] in _bought(decision)):
         for kind in ("input", "output"):
             price = f"{offer[f'{kind}_usd_per_mtok']} USD per M tokens"
             yield Shown(f"{kind} price, {offer['seller']}", price, Evidence.STATED.value,
                         offer["source"], offer["as_of"])  # fmt: skip
+
+
+def _bought(decision: Decision) -> set[str]:
+    """Return the seller whose price stands for the managed path, if one survives."""
+    titles = {option.configuration for option in decision.options}
+    return {c.seller for c in decision.candidates if c.seller and c.title in titles}
 
 
 def _measured(passport: Passport) -> Iterator[Shown]:

@@ -38,7 +38,7 @@ def number(value: Any, unit: str = "") -> str:
     if isinstance(value, int) or value == int(value):
         text = f"{value:,.0f}"
     else:
-        text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.3g}"
+        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.3g}"
     return f"{text} {unit}".strip()
 
 

@@ -1,0 +1,35 @@
+# make report: the main job.  make test: the whole suite.  make lab: the notebooks.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: report test lint lab doctor clean
+
+report: $(READY)
+	$(BIN)/stackchoice report json-chat
+	$(BIN)/stackchoice confirm this-machine
+	$(BIN)/stackchoice report this-machine
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+lab: $(READY)
+	$(BIN)/stackchoice lab
+
+doctor: $(READY)
+	$(BIN)/stackchoice doctor
+
+$(READY): pyproject.toml data/embedded.yaml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks,pdf,test]'
+	$(BIN)/stackchoice setup-engine
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV)

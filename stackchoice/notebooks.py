@@ -1,0 +1,35 @@
+"""Where the notebooks are: in a checkout they are edited in place, else copied out first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from stackchoice.errors import ReportError
+
+COPY_NAME = "stackchoice-notebooks"
+
+
+def notebooks_dir() -> Path:
+    """Return the folder of notebooks: inside an installed wheel, else beside the package."""
+    package = Path(__file__).resolve().parent
+    inside = package / "notebooks"
+    found = inside if inside.is_dir() else package.parent / "notebooks"
+    if not found.is_dir():
+        raise ReportError(f"{found}: the notebooks are missing; reinstall the package")
+    return found
+
+
+def notebooks_to_edit(folder: Path | None = None) -> Path:
+    """Return a folder whose notebooks may be changed; existing files are never overwritten."""
+    source = notebooks_dir()
+    if folder is None and source.parent != Path(__file__).resolve().parent:
+        return source
+    target = folder or Path(COPY_NAME)
+    target.mkdir(parents=True, exist_ok=True)
+    for notebook in sorted(source.rglob("*.ipynb")):
+        copy = target / notebook.relative_to(source)
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(notebook, copy)
+    return target

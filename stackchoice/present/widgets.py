@@ -1,0 +1,218 @@
+"""Widgets over a scenario: every change goes through the file reader and one call of decide().
+
+A panel is a view of a scenario file. Where no browser listens (papermill, a plain script) it
+is an object like any other, with the scenario and the decision in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from markupsafe import Markup
+
+from stackchoice.choose import decide
+from stackchoice.errors import StackchoiceError
+from stackchoice.facts import Facts
+from stackchoice.present.fields import DUTY_NAMES, GROUPS, NOT_KNOWN, Field, shown, written
+from stackchoice.present.tables import decision_html
+from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
+
+STYLE = {"description_width": "200px"}
+LAYOUT = ipywidgets.Layout(width="440px")
+
+
+def saved_or(path: str | Path, name: str) -> Scenario:
+    """Return the scenario saved at ``path``, or the named one where nothing was saved yet."""
+    return load_scenario(path if Path(path).exists() else name)
+
+
+class ScenarioPanel(ipywidgets.VBox):
+    """Change a scenario's inputs and see the decision move.
+
+    Parameters
+    ----------
+    scenario
+        Where to start. Inputs that are not touched keep their origin and answerer.
+    facts
+        The fact base to decide with.
+    save_to
+        The path that the save button offers; reload it with :func:`saved_or` after a re-run.
+
+    Attributes
+    ----------
+    scenario, decision
+        The last valid scenario and its decision.
+    error
+        What the file reader said of the last refused value, else an empty text.
+    """
+
+    def __init__(self, scenario: Scenario, facts: Facts, *, save_to: str | Path = "") -> None:
+        self.facts = facts
+        self.error = ""
+        self._settling = False
+        self.scenario, self.decision = scenario, decide(scenario, facts)
+        self.answered_by = _text("Answered by (name)", "")
+        self.fields = {
+            field.path: _field(field, scenario, facts)
+            for fields in GROUPS.values()
+            for field in fields
+        }
+        for path, widget in self.fields.items():
+            widget.observe(self._handler(path), names="value")
+        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self.path = _text("Save to", str(save_to or f"my-{scenario.name}.yaml"))
+        self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
+        self.save_button.on_click(lambda _: self.save())
+        self._show()
+        super().__init__([*self._boxes(), self.message, self.view])
+
+    def set(self, path: str, text: str) -> None:
+        """Put a value into one input, exactly as typing it does."""
+        tree = written(self.scenario, path, text, self.answered_by.value.strip())
+        try:
+            scenario = parse_scenario(tree, "panel")
+            decision = decide(scenario, self.facts)
+        except StackchoiceError as error:
+            self.error = str(error)
+        else:
+            self.error, self.scenario, self.decision = "", scenario, decision
+        self._show()
+
+    def save(self) -> None:
+        """Write the scenario to the path in the field."""
+        try:
+            path = save_scenario(self.scenario, self.path.value.strip())
+        except StackchoiceError as error:
+            self.message.value = _error(str(error))
+        else:
+            self.message.value = Markup(
+                '<p class="sc"><span class="saved" role="status">Saved to {}</span></p>'
+            ).format(path)
+
+    def _handler(self, path: str) -> Callable[[Any], None]:
+        def changed(change: Any) -> None:
+            if not self._settling:
+                self.set(path, str(change["new"]))
+
+        return changed
+
+    def _show(self) -> None:
+        """Make every field, the message and the result say what stands."""
+        self._settling = True
+        try:
+            for path, widget in self.fields.items():
+                text = shown(self.scenario, path)
+                widget.value = int(text or 1) if _is_count(widget) else text
+        finally:
+            self._settling = False
+        self.message.value = _error(self.error) if self.error else ""
+        self.view.value = decision_html(self.decision)
+
+    def _boxes(self) -> list[ipywidgets.Widget]:
+        boxes = []
+        for name, fields in GROUPS.items():
+            heading = ipywidgets.HTML(Markup("<h3>{}</h3>").format(name))
+            rows = [self.fields[field.path] for field in fields]
+            boxes.append(ipywidgets.VBox([heading, *rows]))
+        row = ipywidgets.Layout(flex_flow="row wrap")
+        saving = ipywidgets.HBox([self.answered_by, self.path, self.save_button], layout=row)
+        return [ipywidgets.HBox(boxes, layout=row), saving]
+
+
+class RankingPanel(ipywidgets.VBox):
+    """The list of options for any model, machine and traffic of the fact base.
+
+    ``decision`` holds the decision of the situation that is shown.
+    """
+
+    def __init__(self, traffic: dict[str, Scenario], facts: Facts) -> None:
+        self.facts = facts
+        self.traffic = _dropdown("Traffic", [(s.title, s) for s in traffic.values()])
+        self.model = _dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
+        self.machine = _dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
+        self.view = ipywidgets.HTML()
+        self._settling = False
+        self._start()
+        self.traffic.observe(lambda _: self._start(), names="value")
+        for widget in (self.model, self.machine):
+            widget.observe(lambda _: self._update(), names="value")
+        super().__init__([self.traffic, self.model, self.machine, self.view])
+
+    def _start(self) -> None:
+        """Take model and machine from the chosen scenario; the user may change them then."""
+        self._settling = True
+        try:
+            self.model.value = shown(self.traffic.value, "model.id")
+            self.machine.value = shown(self.traffic.value, "candidates.machines.0.id")
+        finally:
+            self._settling = False
+        self._update()
+
+    def _update(self) -> None:
+        if self._settling:
+            return
+        try:
+            scenario = moved(self.traffic.value, self.model.value, self.machine.value)
+            self.decision = decide(scenario, self.facts)
+        except StackchoiceError as error:
+            self.view.value = _error(str(error))
+        else:
+            self.view.value = decision_html(self.decision)
+
+
+def moved(scenario: Scenario, model: str = "", machine: str = "") -> Scenario:
+    """Return the same traffic and team with another model or on another machine."""
+    for path, text in (("model.id", model), ("candidates.machines.0.id", machine)):
+        if text and text != shown(scenario, path):
+            scenario = parse_scenario(written(scenario, path, text))
+    return scenario
+
+
+def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
+    value = shown(scenario, field.path)
+    if field.kind == "count":
+        return ipywidgets.BoundedIntText(
+            value=int(value or 1), min=1, max=100_000, description=field.label, style=STYLE,
+            layout=LAYOUT, continuous_update=False,
+        )  # fmt: skip
+    if field.kind in ("number", "name"):
+        options = DUTY_NAMES if field.kind == "name" else (NOT_KNOWN,)
+        return ipywidgets.Combobox(
+            value=value, options=options, ensure_option=False, description=field.label,
+            style=STYLE, layout=LAYOUT, continuous_update=False,
+        )  # fmt: skip
+    return _dropdown(field.label, _choices(field, facts, value), value)
+
+
+def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
+    if field.path == "model.id":
+        return [(model.name, model.id) for model in facts.models.values()]
+    if field.path == "candidates.machines.0.id":
+        none = [] if value else [("none", "")]
+        return [*none, *((machine.name, machine.id) for machine in facts.machines.values())]
+    names = field.choices or ("yes", "no", NOT_KNOWN)
+    return [(name, name) for name in names]
+
+
+def _dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:
+    return ipywidgets.Dropdown(
+        options=options, value=options[0][1] if value is None else value, description=label,
+        style=STYLE, layout=LAYOUT,
+    )  # fmt: skip
+
+
+def _text(label: str, value: str) -> ipywidgets.Text:
+    return ipywidgets.Text(
+        value=value, description=label, style=STYLE, layout=LAYOUT, continuous_update=False
+    )
+
+
+def _is_count(widget: ipywidgets.Widget) -> bool:
+    return isinstance(widget, ipywidgets.BoundedIntText)
+
+
+def _error(message: str) -> str:
+    return Markup('<div class="sc"><p class="error" role="alert">{}</p></div>').format(message)

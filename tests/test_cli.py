@@ -1,0 +1,76 @@
+"""The command line as a user runs it: one answer with the core, one line for an error."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from stackchoice import decide, load_facts, load_scenario
+
+
+def run(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "stackchoice.cli", *arguments],
+        capture_output=True, text=True, cwd=cwd, check=False,
+    )  # fmt: skip
+
+
+def test_decide_json_is_the_decision():
+    found = run("decide", "json-chat", "--json")
+    assert found.returncode == 0, found.stderr
+    expected = decide(load_scenario("json-chat"), load_facts())
+    assert json.loads(found.stdout) == json.loads(expected.model_dump_json())
+
+
+def test_decide_prints_the_decision_in_a_few_lines():
+    found = run("decide", "json-chat")
+    assert "recommended: managed endpoint" in found.stdout
+    assert "best self-hosted: SGLang" in found.stdout
+    for live in ("36", "33", "41"):
+        assert f": {live} (" in found.stdout
+    assert len(found.stdout.splitlines()) <= 20
+
+
+def test_this_machine_is_probed_for_decide():
+    found = run("decide", "this-machine", "--json")
+    tree = json.loads(found.stdout)
+    assert tree["recommended"] == "llama.cpp"
+    assert tree["fit"]["speed"]["decode_ceiling_tokens_per_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["decide", "no-such"], "no such scenario"),
+        (["confirm"], "nothing to confirm"),
+        (["confirm", "json-chat"], "this machine"),
+        (["confirm", "--endpoint", "http://127.0.0.1:1"], "go together"),
+        (["confirm", "--endpoint", "ftp://x", "--model", "m"], "ftp://x"),
+        (["confirm", "--endpoint", "http://127.0.0.1:1", "--model", "m"], "no connection"),
+        (["report", "no-such"], "no such scenario"),
+    ],
+)
+def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):
+    found = run(*arguments, cwd=tmp_path)
+    assert found.returncode == 2
+    assert says in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in found.stderr
+
+
+def test_a_wrong_scenario_file_is_named_with_its_line(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("name: x\ntitle: X\nmodell: {id: a}\n")
+    found = run("decide", str(path))
+    assert found.returncode == 2
+    assert f"{path}:3: modell: unknown key; did you mean 'model'?" in found.stderr
+
+
+def test_doctor_reports_each_item_with_a_fix_where_it_fails(tmp_path):
+    found = run("doctor", "--json", cwd=tmp_path)
+    items = json.loads(found.stdout)
+    assert {"Python", "fact base", "embedded engine", "PDF reports"} <= {i["item"] for i in items}
+    assert all(i["ok"] or i["fix"] for i in items)
+    failed = any(not i["ok"] and not i["optional"] for i in items)
+    assert found.returncode == (1 if failed else 0)

@@ -1,0 +1,43 @@
+"""From scenario to passport with the real embedded engine."""
+
+import importlib.util
+
+import pytest
+
+from stackchoice.confirm import Passport
+from stackchoice.confirmation import confirm_scenario, describe
+from stackchoice.errors import ScenarioError
+from stackchoice.scenario import save_scenario
+
+engine = pytest.mark.skipif(
+    importlib.util.find_spec("xllamacpp") is None,
+    reason="the embedded engine is not installed; run `stackchoice setup-engine`",
+)
+
+
+@engine
+def test_this_machine_is_predicted_before_and_judged_after(tmp_path):
+    lines = []
+    passport, path = confirm_scenario(
+        "this-machine", repetitions=3, out=tmp_path, on_line=lines.append
+    )
+    assert lines[0].startswith("before running")
+    assert Passport.load(path) == passport
+    assert passport.validity.valid, passport.validity.reasons
+    assert passport.results.decode_tokens_per_s.n == 3
+    expected = passport.prediction.verdict(passport.results.decode_tokens_per_s.median)
+    assert passport.verdicts == {"decode_tokens_per_s": expected}
+    assert expected in ("confirmed", "refuted")
+    assert "quality of the model" in describe(passport, path)
+
+
+def test_the_embedded_engine_stands_for_its_own_model_only(changed, tmp_path):
+    scenario = changed("this-machine", model__id="Qwen/Qwen3-32B")
+    path = save_scenario(scenario, tmp_path / "other.yaml")
+    with pytest.raises(ScenarioError, match="holds HuggingFaceTB/SmolLM2-135M-Instruct only"):
+        confirm_scenario(str(path), out=tmp_path)
+
+
+def test_a_scenario_without_this_machine_needs_an_endpoint(tmp_path):
+    with pytest.raises(ScenarioError, match="--endpoint"):
+        confirm_scenario("json-chat", out=tmp_path)

@@ -1,0 +1,123 @@
+"""The house keeps its own plan: direction of imports, size of modules, documentation."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import stackchoice
+from stackchoice.cli import app
+from stackchoice.scenario import Scenario
+from stackchoice.scenario.scenario import (
+    Candidates,
+    Constraints,
+    MachineChoice,
+    ModelChoice,
+    Money,
+    StatedBudget,
+    Team,
+    Workload,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "stackchoice"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+#: Each room may import itself and the rooms named here.
+MAY_IMPORT = {
+    "errors": set(),
+    "version": set(),
+    "facts": {"errors"},
+    "scenario": {"errors", "facts"},
+    "fit": {"errors", "facts"},
+    "workload": {"facts", "scenario"},
+    "ops": {"facts", "scenario"},
+    "cost": {"facts"},
+    "choose": {"errors", "version", "facts", "scenario", "fit", "workload", "ops", "cost"},
+    "confirm": {"errors", "facts"},
+}
+
+
+def room(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stackchoice."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("stackchoice."))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_room_imports_only_what_stands_before_it(path):
+    allowed = MAY_IMPORT.get(room(path))
+    if allowed is None:
+        return
+    assert set(imports(path)) <= allowed | {room(path)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_modules_stay_readable(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+
+
+def test_the_core_needs_no_screen_network_or_clock():
+    banned = {"socket", "ssl", "asyncio", "urllib", "time", "datetime", "altair", "ipywidgets"}
+    for path in MODULES:
+        if room(path) not in {"facts", "scenario", "fit", "workload", "ops", "cost", "choose"}:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {
+            alias.name.split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        } | {
+            (node.module or "").split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+        }
+        # facts/datum reads the dates that YAML makes of unquoted text, not the clock
+        allowed = {"datetime"} if path.name == "datum.py" else set()
+        assert not (names & banned) - allowed, path
+
+
+def test_contributing_names_every_room():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in PACKAGE.iterdir():
+        if path.name.startswith("__") or path.suffix not in ("", ".py"):
+            continue
+        assert path.name in text, path.name
+
+
+def test_readme_documents_every_command_and_every_scenario_key():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in get_command(app).commands:
+        assert f"`stackchoice {name}" in text, name
+    for record in (Scenario, ModelChoice, Candidates, MachineChoice, StatedBudget, Workload, Team,
+                   Money, Constraints):  # fmt: skip
+        for key, field in record.model_fields.items():
+            assert f"`{field.alias or key}`" in text, f"{record.__name__}.{key}"
+
+
+def test_readme_example_runs():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = re.search(r"((?:    .*\n|\n)+?)(?=\n`decide`)", text[text.index("## From Python"):])
+    space = {}
+    exec("\n".join(line[4:] for line in code.group(1).splitlines()), space)
+    assert space["decision"].best_self_hosted == "SGLang"
+
+
+def test_public_names_exist():
+    for name in stackchoice.__all__:
+        assert hasattr(stackchoice, name)
+    assert len(stackchoice.__all__) <= 15
+
+
+def test_nothing_in_the_tree_looks_unfinished():
+    for path in MODULES:
+        assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text(encoding="utf-8")), path
