@@ -150,15 +150,21 @@ def _summary(decision: Decision) -> str:
     fit, cost = decision.fit, decision.cost
     lines = [decision.title, f"  {decision.verdict}"]
     if decision.recommended:
-        lines.append(f"  recommended: {decision.recommended} ({decision.recommended_configuration})")
+        lines.append(
+            f"  recommended: {decision.recommended} ({decision.recommended_configuration})"
+        )
     if decision.best_self_hosted:
         lines.append(f"  best self-hosted: {decision.best_self_hosted_configuration}")
     for row in fit.rows:
         live = "unknown" if row.live_sequences is None else str(row.live_sequences)
         lines.append(f"  live sequences, {row.basis}: {live} ({row.evidence.value})")
     for line in cost.lines:
-        usd = "unknown" if line.infrastructure_usd is None else f"{line.infrastructure_usd:,.2f} USD"
-        total = "" if line.total_usd is None else f", {line.total_usd:,.2f} with people and one-time"
+        usd = (
+            "unknown" if line.infrastructure_usd is None else f"{line.infrastructure_usd:,.2f} USD"
+        )
+        total = (
+            "" if line.total_usd is None else f", {line.total_usd:,.2f} with people and one-time"
+        )
         lines.append(f"  {line.path}: {usd} a month{total} ({line.evidence.value})")
     lines += [f"  on condition: {text}" for text in decision.conditions]
     return "\n".join(lines)

@@ -122,7 +122,9 @@ def _embedded(
         )
     decision = decide(scenario, with_machine(facts, machine))
     prediction = decision.fit.speed.decode if decision.fit.speed else None
-    _announce(prediction, on_line, decision.fit.speed and decision.fit.speed.decode_ceiling_tokens_per_s)
+    _announce(
+        prediction, on_line, decision.fit.speed and decision.fit.speed.decode_ceiling_tokens_per_s
+    )
     with EmbeddedEngine() as engine:
         return confirm(engine, prediction=prediction, machine=machine, **shared)
 

@@ -96,7 +96,9 @@ def rented_usd(price: HourPrice, devices: int, hours: float) -> Decimal:
     return units * price.devices_per_unit * price.usd_per_device_hour * decimal(hours)
 
 
-def owned_parts_usd(server: ServerPrice, servers: int, months: float, facts: Facts) -> dict[str, Decimal]:
+def owned_parts_usd(
+    server: ServerPrice, servers: int, months: float, facts: Facts
+) -> dict[str, Decimal]:
     """Return what owning costs a month, by part, over a horizon of ``months``.
 
     ``(price - residual + installation) / life``; capital at the mean of opening and closing
@@ -160,9 +162,7 @@ def break_even(
         return answer(None, None, "the managed price is zero")
     if capacity_mtok is None:
         volume = max(fixed_usd + replica_usd, Decimal(0)) / managed_usd_per_mtok
-        return answer(
-            float(volume), 1, "only if one replica carries it; its capacity is unknown"
-        )
+        return answer(float(volume), 1, "only if one replica carries it; its capacity is unknown")
     capacity = decimal(capacity_mtok)
     earns = managed_usd_per_mtok * capacity - replica_usd
     replicas = 1 if earns >= fixed_usd else math.ceil(fixed_usd / earns) if earns > 0 else None

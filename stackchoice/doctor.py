@@ -39,7 +39,9 @@ def examine() -> Iterator[Finding]:
     yield _try("probe of this machine", _probe, "report it with the output of this command")
     yield _try("embedded engine", _engine, "stackchoice setup-engine")
     yield _try("writing here", _writing, "change to a folder you may write to")
-    yield _try("PDF reports", _pdf, f"pip install 'stackchoice[pdf]' and {PANGO_FIX}", optional=True)
+    yield _try(
+        "PDF reports", _pdf, f"pip install 'stackchoice[pdf]' and {PANGO_FIX}", optional=True
+    )
     yield _try("browser tests", _browser, "install Chromium (Debian: apt-get install chromium)",
                optional=True)  # fmt: skip
 
@@ -50,22 +52,20 @@ def _try(item: str, check: Callable[[], str], fix: str, *, optional: bool = Fals
         return Finding(item=item, ok=True, text=check(), optional=optional)
     except StackchoiceError as error:
         return Finding(item=item, ok=False, text=str(error), fix=fix, optional=optional)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return Finding(item=item, ok=False, text=text, fix=fix, optional=optional)
 
 
 def _python() -> str:
-    if sys.version_info < (3, 11):
-        raise StackchoiceError(f"{sys.version.split()[0]} is too old")
-    return sys.version.split()[0]
+    return f"{sys.version.split()[0]} at {sys.executable}"
 
 
 def _facts() -> str:
     facts = load_facts()
     return (
-        f"{len(facts.models)} models, {len(facts.machines)} machines, {len(facts.engines)} engines, "
-        f"{len(facts.sellers)} sellers; sha256 {facts.sha256[:12]}"
+        f"{len(facts.models)} models, {len(facts.machines)} machines, {len(facts.engines)} "
+        f"engines, {len(facts.sellers)} sellers; sha256 {facts.sha256[:12]}"
     )
 
 

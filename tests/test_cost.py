@@ -89,7 +89,9 @@ def test_rent_is_for_whole_units_and_all_hours():
         usd_per_device_hour="2.69", source=SOURCE,
     )  # fmt: skip
     assert rented_usd(offer, 1, 730) == Decimal("2.69") * 8 * 730
-    assert rented_usd(offer.model_copy(update={"devices_per_unit": 1}), 1, 730) == Decimal("1963.70")
+    assert rented_usd(offer.model_copy(update={"devices_per_unit": 1}), 1, 730) == Decimal(
+        "1963.70"
+    )
 
 
 def test_break_even_of_whole_replicas_matches_the_published_crossover():
@@ -134,7 +136,9 @@ def test_dearer_people_never_lower_the_break_even(fixed, replica, p, cap, more):
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**10), st.floats(0, 1))
-def test_splitting_input_into_cached_at_the_same_price_changes_nothing(tokens_in, tokens_out, share):
+def test_splitting_input_into_cached_at_the_same_price_changes_nothing(
+    tokens_in, tokens_out, share
+):
     same = price("0.42", "3", "0.42")
     cached = int(tokens_in * share)
     assert metered_usd(month(tokens_in, tokens_out, cached), same) == metered_usd(

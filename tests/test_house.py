@@ -49,7 +49,9 @@ def imports(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stackchoice."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("stackchoice."))
+            yield from (
+                a.name.split(".")[1] for a in node.names if a.name.startswith("stackchoice.")
+            )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -106,7 +108,7 @@ def test_readme_documents_every_command_and_every_scenario_key():
 
 def test_readme_example_runs():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    code = re.search(r"((?:    .*\n|\n)+?)(?=\n`decide`)", text[text.index("## From Python"):])
+    code = re.search(r"((?:    .*\n|\n)+?)(?=\n`decide`)", text[text.index("## From Python") :])
     space = {}
     exec("\n".join(line[4:] for line in code.group(1).splitlines()), space)
     assert space["decision"].best_self_hosted == "SGLang"

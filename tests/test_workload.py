@@ -21,19 +21,28 @@ SOURCE = Source(title="test", as_of="2026-01-01")
 def rule(name, when, engine, precedence, **more):
     words = dict.fromkeys(("text", "why", "how_far", "resolves"), name)
     return Rule(
-        id=name, question="workload", when=when, favours=[Push(engine=engine)],
-        precedence=precedence, source=SOURCE, **words, **more,
-    )  # fmt: skip
+        id=name,
+        question="workload",
+        when=when,
+        favours=[Push(engine=engine)],
+        precedence=precedence,
+        source=SOURCE,
+        **words,
+        **more,
+    )
 
 
 @pytest.fixture
 def situation(facts):
     scenario = load_scenario("json-chat")
     return Situation(
-        scenario=scenario, point=likely_point(scenario, facts),
-        machines=[facts.machines["h100_sxm"]], devices=1, mean_utilisation=None,
+        scenario=scenario,
+        point=likely_point(scenario, facts),
+        machines=[facts.machines["h100_sxm"]],
+        devices=1,
+        mean_utilisation=None,
         thresholds={"many_users": 20, "heavy_shared_prefix_share": 0.3, "low_utilisation": 0.1},
-    )  # fmt: skip
+    )
 
 
 def test_every_predicate_of_the_rules_exists(facts):
@@ -68,7 +77,9 @@ def test_two_pushes_that_disagree_are_a_conflict_settled_by_precedence(situation
         [rule("a", ["json_schema"], "sglang", 5), rule("b", ["many_users"], "vllm", 3)], situation
     )
     shown = conflicts(found, {"sglang", "vllm"})
-    assert [(c.rules, c.engines, c.settled) for c in shown] == [(("a", "b"), ("sglang", "vllm"), True)]
+    assert [(c.rules, c.engines, c.settled) for c in shown] == [
+        (("a", "b"), ("sglang", "vllm"), True)
+    ]
 
 
 def test_equal_precedence_is_not_settled(situation):
@@ -80,10 +91,13 @@ def test_equal_precedence_is_not_settled(situation):
 
 def test_a_default_never_conflicts_and_the_eliminated_do_not_argue(situation):
     found = pushes(
-        [rule("a", ["json_schema"], "sglang", 5), rule("b", ["many_users"], "vllm", 3, default=True),
-         rule("c", ["many_users"], "max", 2)],
+        [
+            rule("a", ["json_schema"], "sglang", 5),
+            rule("b", ["many_users"], "vllm", 3, default=True),
+            rule("c", ["many_users"], "max", 2),
+        ],
         situation,
-    )  # fmt: skip
+    )
     assert conflicts(found, {"sglang", "vllm"}) == []
     assert favourite(found[2], {"sglang"}) is None
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from stackchoice.choose.decision import Candidate, Cost
-from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import managed_candidates, offers
 from stackchoice.choose.money import compare, path_lines, volume
-from stackchoice.choose.selfhosted import Site, candidate, sites, traffic
+from stackchoice.choose.recommend import Recommendation, recommend
+from stackchoice.choose.selfhosted import candidate
+from stackchoice.choose.site import Site, sites, traffic
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
@@ -15,7 +16,6 @@ from stackchoice.ops import Ops, ops
 from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import Conflict, PushResult, Situation, conflicts, favourite, pushes
 
-KEEP = "keep what runs today"
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
 
@@ -33,9 +33,7 @@ class Answer(Record):
     ops: Ops
     lines: list[CostLine]
     cost: Cost
-    recommended: str | None
-    because: str
-    too_close: list[str] = []
+    verdict: Recommendation
 
 
 def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
@@ -44,7 +42,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
     team = ops(scenario, point, facts)
     all_sites = list(sites(scenario, facts, point))
     judged = [
-        (candidate(scenario, facts, point, engine, site), engine.id, site)
+        (candidate(scenario, point, engine, site), engine.id, site)
         for site in all_sites
         for engine in facts.engines.values()
     ]
@@ -59,7 +57,9 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
     rule, engine_id = _favourite(results, alive)
     best, site = _best(proven, engine_id)
     unsettled = [c for c in found_conflicts if not c.settled and engine_id in c.engines]
-    tied = next((facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None)
+    tied = next(
+        (facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
+    )
 
     sellers = managed_candidates(scenario, facts, point, tokens)
     open_sellers = [c for c in sellers if c.status == "viable"]
@@ -67,11 +67,14 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
     bought = _bought(scenario, facts, seller)
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     cost = compare(scenario, facts, point, site, bought and bought[1], tokens, lines)
-    recommended, because, close = _recommend(facts, best, rule, seller, sellers, results, lines)
+    verdict = recommend(
+        scenario, facts, best=best, best_rule=rule, tied_with=tied, seller=seller,
+        sellers=sellers, pushes=results, lines=lines,
+    )  # fmt: skip
     return Answer(
         candidates=[c for c, _, _ in judged] + sellers, best=best, best_rule=rule, tied_with=tied,
         site=site, seller=seller, pushes=results, conflicts=found_conflicts, ops=team,
-        lines=lines, cost=cost, recommended=recommended, because=because, too_close=close,
+        lines=lines, cost=cost, verdict=verdict,
     )  # fmt: skip
 
 
@@ -135,37 +138,3 @@ def _vetoed(judged: Candidate) -> Candidate:
             "reason": "nobody upgrades it, nobody watches p99, nobody is awake when it breaks",
         }
     )
-
-
-def _recommend(
-    facts: Facts, best: Candidate | None, best_rule: PushResult | None,
-    seller: Candidate | None, sellers: list[Candidate],
-    results: list[PushResult], lines: list[CostLine],
-) -> tuple[str | None, str, list[str]]:  # fmt: skip
-    """Choose between the best self-hosted option and the managed endpoint, with the reason."""
-    if best is None and seller is None:
-        return None, "no option survives the three questions", []
-    if seller is None:
-        assert best is not None
-        reasons = list(dict.fromkeys(c.reason for c in sellers))
-        why = best_rule.text if best_rule else best.reason
-        return best.option, f"{why}; the managed endpoint is out: {'; '.join(reasons)}", []
-    if best is None:
-        return MANAGED, "no self-hosted option survives the three questions", []
-    managed = next((line.total_usd for line in lines if line.path == "managed"), None)
-    own = [line for line in lines if line.path != "managed" and line.total_usd is not None]
-    cheapest = min(own, key=lambda line: line.total_usd or 0, default=None)
-    rule = next((p for p in results if p.holds and p.favours[0].engine == "managed"), None)
-    if managed is None or cheapest is None or cheapest.total_usd is None:
-        if rule is not None:
-            return MANAGED, f"costs cannot be compared; {rule.text}", []
-        return best.option, "costs cannot be compared (a volume or price is unknown)", []
-    own_usd = cheapest.total_usd
-    gap = abs(own_usd - managed) / max(own_usd, managed) if max(own_usd, managed) else 0
-    text = (
-        f"with people and one-time cost the managed endpoint takes {managed:,.0f} USD a month, "
-        f"{cheapest.path} {own_usd:,.0f} USD"
-    )
-    if gap < facts.assumed("too_close_share"):
-        return None, f"too close to call: {text}", [best.option, MANAGED]
-    return (MANAGED if managed < own_usd else best.option), text, []

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from stackchoice.choose.answer import KEEP, MANAGED, Answer, answer
+from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
 from stackchoice.choose.flips import flips, unknowns
+from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
@@ -45,7 +47,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
-        recommended=main.recommended,
+        recommended=main.verdict.option,
         recommended_configuration=chosen.configuration if chosen else "",
         best_self_hosted=best.option if best else None,
         best_self_hosted_configuration=best.title if best else "",
@@ -82,7 +84,11 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
     for artifact in scenario.model.artifacts:
         known("model.artifacts", artifact, artifacts)
     if preset := scenario.workload.sampling_preset:
-        known("workload.sampling_preset", preset, list(facts.models[scenario.model.id].sampling_presets))
+        known(
+            "workload.sampling_preset",
+            preset,
+            list(facts.models[scenario.model.id].sampling_presets),
+        )
     for machine in scenario.candidates.machines:
         if machine.id == THIS_MACHINE and machine.id not in facts.machines:
             raise ScenarioError(
@@ -96,7 +102,7 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
 
 def _options(scenario: Scenario, facts: Facts, main: Answer) -> list[Option]:
     names = [engine.name for engine in facts.engines.values()] + [MANAGED]
-    options = [*(_option(name, main) for name in names), _keep(scenario)]
+    options = [*(_option(name, main) for name in names), _keep(scenario, main)]
     best = main.best.option if main.best else None
     return sorted(options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best))
 
@@ -115,10 +121,9 @@ def _option(name: str, main: Answer) -> Option:
         )  # fmt: skip
     status: Status = best.status
     reason = best.reason
-    if status == "viable" and (name == main.recommended):
-        status, reason = "chosen", main.because
-    elif name in main.too_close or (main.tied_with and name in (main.tied_with, main.best and main.best.option)):
-        status, reason = "too close to call", main.because
+    if status == "viable" and name in (main.verdict.option, *main.verdict.too_close):
+        status = "chosen" if name == main.verdict.option else "too close to call"
+        reason = main.verdict.because
     elif status == "viable" and main.best is best and name != MANAGED:
         reason = f"best self-hosted answer: {main.best_rule.text}" if main.best_rule else reason
     elif status == "viable" and best.unknown:
@@ -141,15 +146,18 @@ def _least_bad(own: list[Candidate]) -> Candidate | None:
 
 
 def _usd(name: str, main: Answer) -> Decimal | None:
-    if name == MANAGED:
-        return main.cost.managed_with_people_usd_per_month
-    if main.best is None or name != main.best.option:
+    """The monthly total of an option: people and one-time cost included, the cheapest path."""
+    if name != MANAGED and (main.best is None or name != main.best.option):
         return None
-    totals = [line.total_usd for line in main.lines if line.path != "managed" and line.total_usd]
+    totals = [
+        line.total_usd
+        for line in main.lines
+        if (line.path == "managed") == (name == MANAGED) and line.total_usd is not None
+    ]
     return min(totals, default=None)
 
 
-def _keep(scenario: Scenario) -> Option:
+def _keep(scenario: Scenario, main: Answer) -> Option:
     now = scenario.current
     if now is None:
         return Option(
@@ -160,9 +168,13 @@ def _keep(scenario: Scenario) -> Option:
             name=KEEP, status="eliminated", question="workload shape",
             reason=f"{now.what} does not do the job today", configuration=now.what,
         )  # fmt: skip
+    status: Status = "viable"
+    reason = f"{now.what} runs today; measure it as the first arm before leaving it"
+    if KEEP in (main.verdict.option, *main.verdict.too_close):
+        status = "chosen" if main.verdict.option == KEEP else "too close to call"
+        reason = main.verdict.because
     return Option(
-        name=KEEP, status="viable", question="", configuration=now.what,
-        reason=f"{now.what} runs today; measure it as the first arm before leaving it",
+        name=KEEP, status=status, question="", configuration=now.what, reason=reason,
         usd_per_month=now.usd_per_month.value,
         conditions=[] if now.works.known else ["find out whether it does the job today"],
     )  # fmt: skip
@@ -187,15 +199,15 @@ def _conditions(main: Answer, changes: list[Flip], chosen: Option | None) -> lis
 
 
 def _verdict(main: Answer, conditions: list[str]) -> str:
-    if main.too_close:
-        return f"{main.because[0].upper()}{main.because[1:]}."
-    if main.recommended is None:
-        return f"No recommendation: {main.because}."
+    because, option = main.verdict.because, main.verdict.option
+    if main.verdict.too_close:
+        return f"{because[0].upper()}{because[1:]}."
+    if option is None:
+        return f"No recommendation: {because}."
     tail = ", conditionally" if conditions else ""
     own = ""
-    if main.best is not None and main.recommended != main.best.option:
+    if main.best is not None and option != main.best.option:
         own = f" Best self-hosted answer: {main.best.option}"
         own += f" ({main.best_rule.text})." if main.best_rule else "."
-    name = main.recommended.capitalize() if main.recommended == MANAGED else main.recommended
-    return f"{name}{tail}: {main.because}.{own}"
-
+    name = option.capitalize() if option in (MANAGED, KEEP) else option
+    return f"{name}{tail}: {because}.{own}"

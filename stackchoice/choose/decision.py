@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from stackchoice.cost import BreakEven, CostLine, Volume
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.frame import frame
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import FitRow, Speed
 from stackchoice.ops import Ops
 from stackchoice.workload import Conflict, Need, PushResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Status = Literal["chosen", "viable", "too close to call", "eliminated"]
 Question = Literal["hardware fit", "workload shape", "ops capacity", "cost", "constraints", ""]
@@ -153,33 +155,33 @@ class Decision(Record):
     facts_sha256: str
     version: str
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """One row per option of the list: name, status, question, reason, conditions."""
-        return pd.DataFrame([o.model_dump(mode="json") for o in self.options])
+        return frame([o.model_dump(mode="json") for o in self.options])
 
-    def candidates_frame(self) -> pd.DataFrame:
+    def candidates_frame(self) -> DataFrame:
         """One row per configuration: every engine release x artifact x machine, every seller."""
-        return pd.DataFrame([c.model_dump(mode="json") for c in self.candidates])
+        return frame([c.model_dump(mode="json") for c in self.candidates])
 
-    def trace_frame(self) -> pd.DataFrame:
+    def trace_frame(self) -> DataFrame:
         """One row per step of the trace."""
-        return pd.DataFrame([s.model_dump(mode="json") for s in self.trace])
+        return frame([s.model_dump(mode="json") for s in self.trace])
 
-    def fit_frame(self) -> pd.DataFrame:
+    def fit_frame(self) -> DataFrame:
         """One row per memory budget."""
-        return pd.DataFrame([r.model_dump(mode="json") for r in self.fit.rows])
+        return frame([r.model_dump(mode="json") for r in self.fit.rows])
 
-    def cost_frame(self) -> pd.DataFrame:
+    def cost_frame(self) -> DataFrame:
         """One row per path: infrastructure, people, one-time cost and total, USD a month."""
         rows = [
             {**line.model_dump(exclude={"parts"}), "total_usd": line.total_usd}
             for line in self.cost.lines
         ]
-        return pd.DataFrame(rows)
+        return frame(rows)
 
-    def inputs_frame(self) -> pd.DataFrame:
+    def inputs_frame(self) -> DataFrame:
         """One row per scenario input at the likely point, with class, origin and answerer."""
-        return pd.DataFrame(self.inputs)
+        return frame(self.inputs)
 
     def option(self, name: str) -> Option:
         """Return the option of this name (``KeyError`` when there is none)."""

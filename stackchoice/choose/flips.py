@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.choose.answer import MANAGED, Answer, answer
+from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Point, Scenario, ends, scenario_inputs
 
@@ -20,7 +21,12 @@ HALVINGS = 18
 PATTERNS = ("steady", "spiky")
 
 #: Switches that are worth turning even where somebody stated them.
-SWITCHES = ("workload.json_schema", "workload.images", "workload.tools", "constraints.data_may_leave")
+SWITCHES = (
+    "workload.json_schema",
+    "workload.images",
+    "workload.tools",
+    "constraints.data_may_leave",
+)
 
 
 def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
@@ -67,7 +73,7 @@ def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
 
 def outcome(found: Answer) -> tuple[str | None, str | None]:
     """What counts as the answer: the recommendation and the best self-hosted option."""
-    return found.recommended, found.best.option if found.best else None
+    return found.verdict.option, found.best.option if found.best else None
 
 
 def _range_flip(
@@ -126,12 +132,17 @@ def _volume_flips(main: Answer) -> list[Flip]:
         words = f"{at:,.0f} M tokens a month ({even.reason})" if at is not None else even.reason
         found.append(
             Flip(
-                input=f"volume, {even.against}, {people}", at=at, unit="M tokens a month",
-                from_option=MANAGED, to_option=own if at is not None else None,
-                changes_recommendation=at is not None, within_range=False, text=f"{even.against}, {people}: {words}",
+                input=f"volume, {even.against}, {people}",
+                at=at,
+                unit="M tokens a month",
+                from_option=MANAGED,
+                to_option=own if at is not None else None,
+                changes_recommendation=at is not None,
+                within_range=False,
+                text=f"{even.against}, {people}: {words}",
                 evidence=even.evidence,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -162,12 +173,12 @@ def _name(result: tuple[str | None, str | None]) -> str:
     recommended, own = result
     if recommended is None:
         return f"too close to call or nothing (self-hosted: {own or 'none'})"
-    return recommended if recommended == own or own is None else f"{recommended} (self-hosted: {own})"
+    return (
+        recommended if recommended == own or own is None else f"{recommended} (self-hosted: {own})"
+    )
 
 
 def _show(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from stackchoice.choose.decision import Candidate, Question
 from stackchoice.cost import Volume, metered_usd
-from stackchoice.facts.datum import Datum
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer, Seller
 from stackchoice.scenario import Point, Scenario
@@ -35,11 +34,11 @@ def managed_candidates(
         if wanted == "any" or seller.id in wanted
     ]
     if not found:
-        whom = "any seller" if wanted == "any" else ", ".join(wanted)
+        whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
         found = [
             Candidate(
                 option=OPTION, status="eliminated", question="workload shape",
-                reason=f"no offer of {scenario.model.id} by {whom or 'anybody'} is in the fact base",
+                reason=f"no offer of {scenario.model.id} by {whom} is in the fact base",
             )
         ]  # fmt: skip
     return found
@@ -68,8 +67,10 @@ def _checks(
     scenario: Scenario, point: Point, seller: Seller, offer: Offer
 ) -> Iterator[tuple[Question, bool | None, str]]:
     leave = point["constraints.data_may_leave"]
-    yield "constraints", leave, (
-        "the data may not leave" if leave is False else "whether the data may leave"
+    yield (
+        "constraints",
+        leave,
+        ("the data may not leave" if leave is False else "whether the data may leave"),
     )
     allowed = {region.lower() for region in scenario.constraints.regions_allowed}
     if allowed:
@@ -114,5 +115,3 @@ def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[dict
         }
         for seller, offer in offers(scenario, facts)
     ]
-
-

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import market
-from stackchoice.choose.selfhosted import SECONDS_PER_HOUR, Site, traffic
+from stackchoice.choose.site import SECONDS_PER_HOUR, Site, traffic
 from stackchoice.cost import (
     BreakEven,
     CostLine,
@@ -217,7 +217,9 @@ def _hour_price(facts: Facts, site: Site) -> HourPrice | None:
 
 def _server(facts: Facts, site: Site, devices: int) -> ServerPrice | None:
     """Return the smallest complete server that holds the devices, else the largest there is."""
-    found = sorted((s for s in facts.servers if s.machine == site.machine.id), key=lambda s: s.devices)
+    found = sorted(
+        (s for s in facts.servers if s.machine == site.machine.id), key=lambda s: s.devices
+    )
     if not found:
         return None
     return next((s for s in found if s.devices >= devices), found[-1])

@@ -6,7 +6,7 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
-from stackchoice.choose.selfhosted import sites, workspace_bytes
+from stackchoice.choose.site import sites, workspace_bytes
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
@@ -149,13 +149,13 @@ def _fit_steps(main: Answer) -> list[Step]:
         return []
     row = site.row
     facts = [f"weights {row.weights_bytes:,} B" if row.weights_bytes else "weights unknown"]
+    live = "unknown" if row.live_sequences is None else row.live_sequences
     facts.append(f"memory {row.memory_bytes:,} B" if row.memory_bytes else "memory unknown")
     steps = [
         Step(
             question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
             text=f"{site.artifact.label} on {site.choice.devices_per_replica} x "
-            f"{site.machine.name}: {row.live_sequences if row.live_sequences is not None else 'unknown'}"
-            " live sequences",
+            f"{site.machine.name}: {live} live sequences",
         )
     ]  # fmt: skip
     if site.speed.decode_ceiling_tokens_per_s is not None:
@@ -231,11 +231,23 @@ def _ops_steps(main: Answer) -> list[Step]:
         )
     ]  # fmt: skip
     if main.ops.veto:
-        steps.append(Step(question="ops capacity", rule="veto", evidence=main.ops.evidence,
-                          text="all three duties at nobody rule out serving it yourself"))  # fmt: skip
+        steps.append(
+            Step(
+                question="ops capacity",
+                rule="veto",
+                evidence=main.ops.evidence,
+                text="all three duties at nobody rule out serving it yourself",
+            )
+        )
     elif main.ops.thin:
-        steps.append(Step(question="ops capacity", rule="thin-cover", evidence=main.ops.evidence,
-                          text=f"thin cover: {'; '.join(main.ops.thin)}"))  # fmt: skip
+        steps.append(
+            Step(
+                question="ops capacity",
+                rule="thin-cover",
+                evidence=main.ops.evidence,
+                text=f"thin cover: {'; '.join(main.ops.thin)}",
+            )
+        )
     return steps
 
 
@@ -251,9 +263,9 @@ def _cost_steps(main: Answer) -> list[Step]:
         )
         for line in main.lines
     ]  # fmt: skip
-    closing = f"recommended: {main.recommended}" if main.recommended else "no recommendation"
+    closing = f"recommended: {main.verdict.option}" if main.verdict.option else "no recommendation"
     steps.append(
         Step(question="cost", rule="recommendation", evidence=Evidence.COMPUTED,
-             text=f"{closing}; {main.because}")
+             text=f"{closing}; {main.verdict.because}")
     )  # fmt: skip
     return steps

@@ -87,22 +87,17 @@ class Load:
 
     async def _ask(self, body: dict[str, Any], step: str, number: int | None = None) -> Sample:
         request = {"model": self.endpoint.model, **body, "stream": True}
+        sent = request
         if self.asks_usage:
-            with_usage = {**request, "stream_options": {"include_usage": True}}
-            started, measured, sample = await self._once(with_usage)
-            if not _may_dislike_stream_options(sample):
-                self._raw(step, number, started, with_usage, measured, sample)
-                return sample
-            refused = (with_usage, started, measured, sample)
-            started, measured, sample = await self._once(request)
-            if sample.status != 200:  # it was not the stream options: keep the first answer
-                request, started, measured, sample = refused
-            else:
+            sent = {**request, "stream_options": {"include_usage": True}}
+        started, measured, sample = await self._once(sent)
+        if self.asks_usage and _may_dislike_stream_options(sample):
+            without = await self._once(request)
+            if without[2].status == 200:  # else it was not the stream options
                 self.asks_usage = False
-                self.emit({"step": "stream_options_refused", "detail": refused[3].failure_detail})
-        else:
-            started, measured, sample = await self._once(request)
-        self._raw(step, number, started, request, measured, sample)
+                self.emit({"step": "stream_options_refused", "detail": sample.failure_detail})
+                sent, (started, measured, sample) = request, without
+        self._raw(step, number, started, sent, measured, sample)
         return sample
 
     async def _once(self, request: dict[str, Any]) -> tuple[str, Exchange, Sample]:

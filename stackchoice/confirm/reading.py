@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from stackchoice.confirm.sse import events
 from stackchoice.confirm.untrusted import (
     count_of,
     dict_of,
@@ -16,7 +16,7 @@ from stackchoice.confirm.untrusted import (
     text_of,
     visible,
 )
-from stackchoice.confirm.wire import Exchange, Framing, Problem, Reads
+from stackchoice.confirm.wire import Exchange, Framing, Problem
 from stackchoice.facts.datum import Record
 
 
@@ -149,50 +149,12 @@ def read_sample(measured: Exchange) -> Sample:
                   failure_detail=detail)  # fmt: skip
 
 
-def events(body: Reads) -> Iterator[tuple[int, str, str]]:
-    """Yield (time, event name, data) of server-sent events, however the reads split them.
-
-    The time is that of the read that completed the event's last data line.
-    """
-    name, lines, at = "", [], 0
-    for stamp, raw in _lines(body):
-        line = raw.decode("utf-8", "replace")
-        key, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if key == "data":
-            lines.append(value)
-            at = stamp
-        elif key == "event":
-            name = value
-        elif not line:
-            if any(lines):
-                yield at, name, "\n".join(lines)
-            name, lines = "", []
-    # A last event whose blank line never came counts if it is whole.
-    if (rest := "\n".join(lines)) and (rest == "[DONE]" or parse_json(rest) is not None):
-        yield at, name, rest
-
-
 def body_text(measured: Exchange) -> tuple[int | None, dict[str, str], str]:
     """Return status, headers and the body as text."""
     framing = Framing()
     for at, data in measured.reads:
         framing.feed(at, data)
     return framing.status, framing.headers, _joined(framing)
-
-
-def _lines(body: Reads) -> Iterator[tuple[int, bytes]]:
-    """Yield each line with the time of the read that ended it."""
-    pending: list[bytes] = []
-    stamp = 0
-    for stamp, data in body:
-        *whole, rest = data.split(b"\n")
-        for part in whole:
-            yield stamp, b"".join([*pending, part]).removesuffix(b"\r")
-            pending = []
-        pending.append(rest)
-    if last := b"".join(pending).removesuffix(b"\r"):
-        yield stamp, last
 
 
 def _take_event(stream: _Stream, at_ns: int, name: str, data: str) -> None:

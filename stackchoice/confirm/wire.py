@@ -7,6 +7,7 @@ several streams share the event loop. Here the clock is read first; h11 only fin
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import time
@@ -164,12 +165,17 @@ async def exchange(address: Address, request: bytes, limits: Limits) -> Exchange
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
         return Exchange(problem=Problem.TLS, detail=reason)
     except OSError as error:
-        return Exchange(problem=Problem.REFUSED, detail=error.strerror or str(error))
+        return Exchange(problem=Problem.REFUSED, detail=_reason(error))
     try:
         problem, detail = await _wait(client, limits)
     finally:
         transport.abort()
     return Exchange(client.sent_ns, client.reads, problem, detail)
+
+
+def _reason(error: OSError) -> str:
+    """Return the system's own short text; asyncio words some errors with the address in it."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 async def _wait(client: _Client, limits: Limits) -> tuple[Problem | None, str]:

@@ -27,7 +27,9 @@ class Interval(Record):
     @model_validator(mode="after")
     def _ordered(self) -> Interval:
         if not self.low <= self.middle <= self.high:
-            raise ValueError(f"low {self.low} <= middle {self.middle} <= high {self.high} must hold")
+            raise ValueError(
+                f"low {self.low} <= middle {self.middle} <= high {self.high} must hold"
+            )
         return self
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
+from stackchoice.facts.frame import frame
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -24,6 +24,9 @@ from stackchoice.facts.records import (
     ServerPrice,
 )
 from stackchoice.facts.yaml import read_yaml
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
 LISTS = {
@@ -60,9 +63,9 @@ class Facts(Record):
             raise FactsError(f"assumption {assumption_id!r} has no value in data/assumptions.yaml")
         return value
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """One row per datum: where it stands, value, evidence class, source and date."""
-        return pd.DataFrame(_walk(self.model_dump(mode="json"), ""))
+        return frame(_walk(self.model_dump(mode="json"), ""))
 
 
 def data_dir() -> Path:

@@ -156,8 +156,11 @@ class TokenPrice(Record):
 
 
 class Offer(Record):
-    """What one seller sells under a model's name. One name, different products: precision,
-    context and enforcement are facts of their own, unknown where nobody says."""
+    """What one seller sells under a model's name.
+
+    One name, different products: precision, context and enforcement are facts of their own,
+    unknown where nobody says.
+    """
 
     model: str
     sold_as: str

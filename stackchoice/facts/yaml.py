@@ -37,11 +37,15 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise YamlError(f"{path}: {size} bytes is too large; a file of {MAX_BYTES} is the limit")
+            raise YamlError(
+                f"{path}: {size} bytes is too large; a file of {MAX_BYTES} is the limit"
+            )
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise YamlError(f"{path}: cannot be read ({reason}); give the path of a YAML file") from None
+        raise YamlError(
+            f"{path}: cannot be read ({reason}); give the path of a YAML file"
+        ) from None
     try:
         if any(isinstance(event, AliasEvent) for event in YAML(typ="rt").parse(text)):
             raise YamlError(f"{path}: YAML aliases (*name) are not accepted; write the value out")

@@ -158,7 +158,9 @@ def _group(
     window = _need(text, "sliding_window") if kind == "sliding_attention" else None
     if "kv_lora_rank" in text:
         values = text["kv_lora_rank"] + _need(text, "qk_rope_head_dim")
-        return LayerGroup(kind="latent_attention", layers=layers, bytes_per_token=layers * values * element)
+        return LayerGroup(
+            kind="latent_attention", layers=layers, bytes_per_token=layers * values * element
+        )
     heads, head_dim = _head_shape(text, kind)
     per_token = layers * 2 * heads * head_dim * element
     return LayerGroup(kind=kind, layers=layers, bytes_per_token=per_token, window_tokens=window)
@@ -168,7 +170,9 @@ def _head_shape(text: dict[str, Any], kind: str) -> tuple[int, int]:
     """KV heads and head size; global layers may have their own (``global_head_dim``)."""
     heads = text.get("num_key_value_heads") or _need(text, "num_attention_heads")
     # Never the quotient where the file says otherwise: GLM and Gemma differ from it.
-    head_dim = text.get("head_dim") or _need(text, "hidden_size") // _need(text, "num_attention_heads")
+    head_dim = text.get("head_dim") or _need(text, "hidden_size") // _need(
+        text, "num_attention_heads"
+    )
     if kind == "full_attention":
         heads = text.get("num_global_key_value_heads") or heads
         head_dim = text.get("global_head_dim") or head_dim
@@ -178,11 +182,15 @@ def _head_shape(text: dict[str, Any], kind: str) -> tuple[int, int]:
 def _need(text: dict[str, Any], key: str) -> int:
     value = text.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise UnknownCacheError(f"config key {key!r} is {value!r}; a positive whole number is needed")
+        raise UnknownCacheError(
+            f"config key {key!r} is {value!r}; a positive whole number is needed"
+        )
     return value
 
 
 def _bytes(dtype: str) -> int:
     if dtype not in BYTES_PER_ELEMENT:
-        raise UnknownCacheError(f"state type {dtype!r} is not known; known: {', '.join(BYTES_PER_ELEMENT)}")
+        raise UnknownCacheError(
+            f"state type {dtype!r} is not known; known: {', '.join(BYTES_PER_ELEMENT)}"
+        )
     return BYTES_PER_ELEMENT[dtype]

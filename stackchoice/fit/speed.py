@@ -50,9 +50,7 @@ def efficiency(
 ) -> Efficiency | None:
     """Return the share of the ceiling reached by this class of machine, if we have one."""
     wanted = (device_class(machine), phase, threads)
-    return next(
-        (e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None
-    )
+    return next((e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None)
 
 
 def batch_one_speed(
@@ -171,7 +169,9 @@ def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
     """
     bits = artifact.activation_bits.value
     rates = {
-        8: machine.fp8_dense_tflops if "fp8" in artifact.encoding.lower() else machine.int8_dense_tops,
+        8: machine.fp8_dense_tflops
+        if "fp8" in artifact.encoding.lower()
+        else machine.int8_dense_tops,
         4: machine.fp4_dense_tflops,
     }
     native = rates.get(bits or 16)

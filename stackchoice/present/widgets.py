@@ -21,7 +21,7 @@ from stackchoice.present.tables import decision_html
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
 
 STYLE = {"description_width": "200px"}
-LAYOUT = ipywidgets.Layout(width="440px")
+LAYOUT = ipywidgets.Layout(width="400px")
 
 
 def saved_or(path: str | Path, name: str) -> Scenario:
@@ -112,11 +112,12 @@ class ScenarioPanel(ipywidgets.VBox):
         self.view.value = decision_html(self.decision)
 
     def _boxes(self) -> list[ipywidgets.Widget]:
-        boxes = []
+        columns: dict[str, list[ipywidgets.Widget]] = {"left": [], "right": []}
         for name, fields in GROUPS.items():
-            heading = ipywidgets.HTML(Markup("<h3>{}</h3>").format(name))
-            rows = [self.fields[field.path] for field in fields]
-            boxes.append(ipywidgets.VBox([heading, *rows]))
+            column = columns["left" if name == "Traffic" else "right"]
+            column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
+            column += [self.fields[field.path] for field in fields]
+        boxes = [ipywidgets.VBox(column) for column in columns.values()]
         row = ipywidgets.Layout(flex_flow="row wrap")
         saving = ipywidgets.HBox([self.answered_by, self.path, self.save_button], layout=row)
         return [ipywidgets.HBox(boxes, layout=row), saving]

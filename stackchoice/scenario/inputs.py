@@ -53,7 +53,9 @@ class Input(Record, Generic[T]):
             if self.low > self.high:  # type: ignore[operator]
                 raise ValueError(f"low {self.low} is above high {self.high}; swap them")
             if self.value is not None and not self.low <= self.value <= self.high:  # type: ignore[operator]
-                raise ValueError(f"value {self.value} is outside low {self.low} to high {self.high}")
+                raise ValueError(
+                    f"value {self.value} is outside low {self.low} to high {self.high}"
+                )
         return self
 
     @model_serializer

@@ -97,7 +97,9 @@ def save_scenario(scenario: Scenario, path: Path | str) -> Path:
             file.write(dump_scenario(scenario))
         os.replace(temporary, path)
     except OSError as error:
-        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
+        raise ScenarioError(
+            f"{path}: cannot be written ({error.strerror}); choose another path"
+        ) from None
     return path
 
 
