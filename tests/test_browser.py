@@ -25,6 +25,13 @@ ARGS = [
 #: Far above what a slow machine needs; a wait ends as soon as its condition holds.
 PATIENCE_MS = 90_000
 
+#: True once JupyterLab shows the notebook and its kernel waits for work.
+KERNEL_IDLE = """() => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  return panel?.content?.widgets?.length > 3 &&
+    panel.sessionContext?.session?.kernel?.status === 'idle';
+}"""
+
 pytestmark = [
     pytest.mark.skipif(
         CHROMIUM is None and os.environ.get("CI") != "true",
@@ -114,19 +121,18 @@ def test_widget_changes_the_verdict(browser, lab):
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
     page.set_default_timeout(PATIENCE_MS)
     page.goto(lab)
-    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    page.wait_for_function(KERNEL_IDLE)
     page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
     leave = page.get_by_label("Data may leave", exact=True)
     leave.wait_for()
-    verdict = page.locator(".verdict").last
-    assert verdict.inner_text().startswith("Managed endpoint")
+    panel = page.locator(".jp-OutputArea-child", has=leave)
+    panel.locator(".verdict", has_text=re.compile("^Managed endpoint")).wait_for()
     leave.select_option("no")
-    page.locator(".verdict", has_text="SGLang: ").last.wait_for()
-    assert verdict.inner_text().startswith("SGLang")
-    users = page.get_by_label("Users", exact=True)
+    panel.locator(".verdict", has_text=re.compile("^SGLang")).wait_for()
+    users = panel.get_by_label("Users", exact=True)
     users.fill("200 people")
     users.press("Enter")
-    refusal = page.locator(".error")
+    refusal = panel.locator(".error")
     refusal.wait_for()
     assert re.search(r"workload\.users.*'200 people'", refusal.inner_text())
     page.close()

@@ -114,7 +114,7 @@ class ScenarioPanel(ipywidgets.VBox):
     def _boxes(self) -> list[ipywidgets.Widget]:
         columns: dict[str, list[ipywidgets.Widget]] = {"left": [], "right": []}
         for name, fields in GROUPS.items():
-            column = columns["left" if name == "Traffic" else "right"]
+            column = columns["right" if name == "Traffic" else "left"]
             column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
             column += [self.fields[field.path] for field in fields]
         boxes = [ipywidgets.VBox(column) for column in columns.values()]
