@@ -14,11 +14,11 @@ from stackchoice.facts.datum import Datum, Evidence, Record
 from stackchoice.facts.records import Machine, Push, Rule
 from stackchoice.scenario import NOBODY, Point, Scenario
 
-#: Features a workload can demand, by the scenario input that demands it.
+#: What a workload can demand of an engine or seller, by the scenario input that demands it.
 NEEDS = {
-    "json_schema": "output must be valid against a JSON schema",
-    "tools": "tool calls must be parsed",
-    "images": "images are part of the input",
+    "json_schema": "enforce a JSON schema on the output",
+    "tools": "parse tool calls",
+    "images": "accept images as input",
 }
 
 

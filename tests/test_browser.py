@@ -37,8 +37,6 @@ pytestmark = [
         CHROMIUM is None and os.environ.get("CI") != "true",
         reason="Debian's chromium is not installed",
     ),
-    # papermill's own use of a deprecated client call is not ours to fix
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill"),
     pytest.mark.timeout(600),
 ]
 

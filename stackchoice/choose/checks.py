@@ -178,8 +178,8 @@ def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:
     for need in needs(point):
         has = meets(engine.features, need)
         yield "workload shape", has, _text(
-            has, f"{engine.name} {engine.latest.version} lacks it: {need.text}",
-            f"whether {engine.name} does it: {need.text}",
+            has, f"{engine.name} {engine.latest.version} does not {need.text}",
+            f"whether {engine.name} can {need.text}",
         )  # fmt: skip
     users = point["workload.users"]
     if scenario.workload.purpose == "serving" and users is not None and users > 1:

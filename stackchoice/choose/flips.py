@@ -103,9 +103,15 @@ def _range_flip(
         input=path, at=at if not isinstance(at, bool) else str(at).lower(),
         from_option=_name(base), to_option=_name(result), within_range=True,
         changes_recommendation=result[0] != base[0],
-        text=f"{path}: at {_show(at)} the answer becomes {_name(result)} (range: {span})",
+        text=_flip_text(path, at, _name(result), span),
         evidence=evidence,
     )  # fmt: skip
+
+
+def _flip_text(path: str, at: Any, result: str, span: str) -> str:
+    if isinstance(at, bool | str):
+        return f"if {path} is {_show(at)}, the answer becomes {result}"
+    return f"{path}: from {_show(at)} on the answer becomes {result} (range: {span})"
 
 
 def _switch_flip(
@@ -118,7 +124,7 @@ def _switch_flip(
         input=path, at=str(turned).lower(), from_option=_name(base),
         to_option=None if same else _name(result), within_range=False,
         changes_recommendation=result[0] != base[0],
-        text=f"{path}: {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
+        text=f"{path} {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
     )  # fmt: skip
 
 

@@ -94,8 +94,8 @@ def _checks(
     for need in needs(point):
         has = meets(features, need)
         yield "workload shape", has, (
-            f"whether {seller.name} does it: {need.text}" if has is None
-            else f"{seller.name} lacks it: {need.text}"
+            f"whether {seller.name} can {need.text}" if has is None
+            else f"{seller.name} does not {need.text}"
         )  # fmt: skip
 
 

@@ -25,6 +25,10 @@ from stackchoice.ops import people
 from stackchoice.scenario import Point, Scenario
 
 
+#: The end of the throughput interval that a break-even rests on, in words.
+ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
+
+
 def volume(point: Point) -> Volume | None:
     """Return a month of tokens, or None where users, requests or lengths are not known."""
     paths = (
@@ -196,7 +200,7 @@ def _break_evens(
     fixed = line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
     return [
         break_even(
-            against=f"{line.path} {end}-throughput" if capacity else line.path,
+            against=f"{line.path}, {ENDS[end]}",
             fixed_usd=fixed if with_people else Decimal(0),
             replica_usd=line.infrastructure_usd / replicas,
             managed_usd_per_mtok=per_mtok,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.present.report import SECTION_MIME, SECTIONS, style
 from stackchoice.scenario import load_scenario, scenario_path
@@ -56,10 +57,14 @@ def render_report(
     ------
     ScenarioError
         When the scenario is wrong.
+    PassportError
+        When the passport is missing or is none.
     ReportError
         When anything else fails; the text says what and how to go on.
     """
     chosen = load_scenario(scenario)
+    if passport:
+        Passport.load(passport)
     printer = _weasyprint() if pdf else None
     with _staging(Path(out_dir)) as stage:
         page, data = stage / f"{chosen.name}.html", stage / f"{chosen.name}.json"
@@ -117,8 +122,9 @@ def _execute(path: Path, parameters: dict[str, str], executed: Path) -> Any:
         )
     try:
         return papermill.execute_notebook(
-            path, executed, parameters, kernel_name=KERNEL, progress_bar=False
-        )
+            path, executed, parameters, kernel_name=KERNEL, progress_bar=False,
+            extra_arguments=["--log-level=ERROR"],
+        )  # fmt: skip
     except PapermillExecutionError as error:
         raise ReportError(f"the report stopped: {error.ename}: {error.evalue}") from None
     except NoSuchKernel:
