@@ -24,7 +24,6 @@ from stackchoice.facts.records import HourPrice, Offer, Path, Seller, ServerPric
 from stackchoice.ops import people
 from stackchoice.scenario import Point, Scenario
 
-
 #: The end of the throughput interval that a break-even rests on, in words.
 ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
 
