@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from stackchoice.present.render import notebooks_dir, render_report
+from stackchoice.notebooks import notebooks_dir
+from stackchoice.present.render import render_report
 
 CHROMIUM = shutil.which("chromium")
 ARGS = [
@@ -92,8 +93,8 @@ def test_report_opens_offline(browser, tmp_path):
     page.on("requestfailed", lambda request: trouble.append(request.url))
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.goto(paths.html.as_uri())
-    assert [paths.html.as_uri()] == asked
+    page.goto(paths.html_path.as_uri())
+    assert [paths.html_path.as_uri()] == asked
     assert trouble == []
     assert page.locator("h1").count() == 1
     assert page.locator("h1").inner_text().startswith("JSON chat for 200 daily users")
@@ -106,7 +107,7 @@ def test_report_opens_offline(browser, tmp_path):
 def test_printing_opens_all_configurations(browser, tmp_path):
     """What is folded on the screen stands on paper."""
     page = browser.new_page()
-    page.goto(render_report("json-chat", tmp_path).html.as_uri())
+    page.goto(render_report("json-chat", tmp_path).html_path.as_uri())
     folded = page.locator("details table")
     assert folded.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})") is False
     page.emulate_media(media="print")

@@ -1,22 +1,19 @@
 """The hard facts a self-hosted configuration must meet, in the order of the procedure.
 
-Each check yields the question it belongs to, whether it holds (None: unknown), and the text to
-print when it does not.
+:mod:`stackchoice.choose.judge` says what a check is and what the first failure means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.choose.decision import Question
+from stackchoice.choose.judge import Check
 from stackchoice.choose.site import Site, traffic
 from stackchoice.facts.datum import Datum
 from stackchoice.facts.records import Engine, Machine
 from stackchoice.fit.memory import GB
 from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import meets, needs
-
-Check = tuple[Question, bool | None, str]
 
 
 def checks(scenario: Scenario, point: Point, engine: Engine, site: Site) -> Iterator[Check]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.choose.decision import Candidate, Question
+from stackchoice.choose.decision import Candidate
+from stackchoice.choose.judge import Check, judge
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer, Seller
@@ -47,25 +48,17 @@ def managed_candidates(
 def _candidate(
     scenario: Scenario, point: Point, seller: Seller, offer: Offer, volume: Volume | None
 ) -> Candidate:
-    unknown: list[str] = []
-    status, question, reason = "viable", "", "sells the model"
-    for asked, verdict, text in _checks(scenario, point, seller, offer):
-        if verdict is None:
-            unknown.append(text)
-        elif not verdict:
-            status, question, reason = "eliminated", asked, text
-            break
     return Candidate(
-        option=OPTION, seller=seller.name, artifact=offer.sold_as,
-        encoding=offer.precision.value or "", status=status,  # type: ignore[arg-type]
-        question=question, reason=reason, unknown=unknown,
+        option=OPTION,
+        seller=seller.name,
+        artifact=offer.sold_as,
+        encoding=offer.precision.value or "",
         usd_per_month=metered_usd(volume, offer.price) if volume else None,
-    )  # fmt: skip
+        **judge(_checks(scenario, point, seller, offer), "sells the model"),
+    )
 
 
-def _checks(
-    scenario: Scenario, point: Point, seller: Seller, offer: Offer
-) -> Iterator[tuple[Question, bool | None, str]]:
+def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> Iterator[Check]:
     leave = point["constraints.data_may_leave"]
     yield (
         "constraints",

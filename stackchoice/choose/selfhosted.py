@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stackchoice.choose.checks import checks
 from stackchoice.choose.decision import Candidate
+from stackchoice.choose.judge import judge
 from stackchoice.choose.site import Site
 from stackchoice.facts.records import Engine
 from stackchoice.scenario import Point, Scenario
@@ -11,15 +12,6 @@ from stackchoice.scenario import Point, Scenario
 
 def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> Candidate:
     """Judge one engine on one site: the first hard fact that fails eliminates it."""
-    unknown: list[str] = []
-    status, question, reason = "viable", "", ""
-    for asked, verdict, text in checks(scenario, point, engine, site):
-        if verdict is None:
-            unknown.append(text)
-        elif not verdict:
-            status, question, reason = "eliminated", asked, text
-            break
-    speed = site.speed.decode_ceiling_tokens_per_s
     return Candidate(
         option=engine.name,
         engine=engine.name,
@@ -28,12 +20,9 @@ def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> C
         encoding=site.artifact.encoding,
         machine=site.machine.name,
         devices=site.choice.devices_per_replica,
-        status=status,  # type: ignore[arg-type]
-        question=question,
-        reason=reason or _kept(site),
-        unknown=unknown,
         live_sequences=site.row.live_sequences,
-        decode_ceiling_tokens_per_s=speed,
+        decode_ceiling_tokens_per_s=site.speed.decode_ceiling_tokens_per_s,
+        **judge(checks(scenario, point, engine, site), _kept(site)),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
+from stackchoice.notebooks import notebooks_dir
 from stackchoice.present.report import SECTION_MIME, SECTIONS, style
 from stackchoice.scenario import load_scenario, scenario_path
 
@@ -22,16 +23,9 @@ KERNEL = "python3"
 class Paths:
     """The files of a rendered report."""
 
-    html: Path
-    json: Path
-    pdf: Path | None = None
-
-
-def notebooks_dir() -> Path:
-    """Return the folder of notebooks: inside an installed wheel, else beside the package."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "notebooks"
-    return inside if inside.is_dir() else package.parent / "notebooks"
+    html_path: Path
+    json_path: Path
+    pdf_path: Path | None = None
 
 
 def render_report(

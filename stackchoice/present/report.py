@@ -15,12 +15,12 @@ from markupsafe import Markup
 from stackchoice.choose import Decision, decide
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
-from stackchoice.facts import Facts
+from stackchoice.facts import Facts, load_facts
 from stackchoice.present import charts, text
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.sources import sources
 from stackchoice.scenario import Scenario, load_scenario
-from stackchoice.this_machine import facts_for
+from stackchoice.this_machine import facts_for, with_machine
 
 #: The sections of a report in their order: name -> heading.
 SECTIONS = {
@@ -138,16 +138,19 @@ def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path 
     scenario
         Path of a scenario file, or the name of one that ships with the package.
     passport
-        Path of a passport whose live run the report shows; none when empty.
+        Path of a passport whose live run the report shows; none when empty. A machine that was
+        probed for it is the machine that the decision is made for.
     out
         Where to write the decision as JSON; nowhere when empty.
     """
     chosen = load_scenario(scenario)
-    facts = facts_for(chosen)
+    live = Passport.load(passport) if passport else None
+    probed = live.identity.machine if live else None
+    facts = with_machine(load_facts(), probed) if probed else facts_for(chosen)
     decision = decide(chosen, facts)
     if out:
         Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return Report(
         scenario=chosen, facts=facts, decision=decision, today=datetime.now(UTC).date(),
-        passport=Passport.load(passport) if passport else None,
+        passport=live,
     )  # fmt: skip

@@ -1,0 +1,262 @@
+"""The report: complete, escaped, self-contained, and never half written."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from stackchoice import decide, load_scenario, save_scenario
+from stackchoice.confirm import Passport, PassportError, Plan
+from stackchoice.confirm.canary import CanaryOutcome
+from stackchoice.confirm.passport import Identity, Protocol, Validity
+from stackchoice.confirm.results import DISCARD_RULES, RULES_SHA256, Results, Spread
+from stackchoice.errors import ReportError, ScenarioError
+from stackchoice.facts import Evidence
+from stackchoice.facts.interval import Interval
+from stackchoice.present import render
+from stackchoice.present.render import render_report
+from stackchoice.present.report import SECTION_MIME, SECTIONS, prepare
+from stackchoice.present.text import CLASSES
+
+HOSTILE = "<script>alert(1)</script></style><img src=http://evil.example/x>"
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """What a test wants to know of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.headings, self.sections, self.loads, self.open = [], [], [], [], []
+        self.tables, self.lang, self.words = [], "", {}
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append(int(tag[1]))
+        if tag == "html":
+            self.lang = found["lang"]
+        if tag == "section":
+            self.sections.append(found["id"])
+        if tag == "figure":
+            assert found["role"] == "img"
+            assert found["aria-label"]
+        if tag == "th":
+            assert found["scope"] in ("row", "col")
+        if tag != "a":
+            self.loads += [v for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        section = self.sections[-1] if self.sections else "head"
+        self.words[section] = self.words.get(section, "") + data
+
+
+@pytest.fixture(scope="module")
+def report():
+    return prepare("json-chat")
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory):
+    return render_report("json-chat", tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture
+def passport(facts):
+    """A run with figures chosen for the test; HOSTILE wherever a server has a say."""
+    return Passport(
+        arm="arm-a",
+        identity=Identity(model="SmolLM2", artifact=HOSTILE, runtime="llama.cpp"),
+        protocol=Protocol(
+            plan=Plan(), prompt_version="1", harness="stackchoice", harness_revision="1",
+            scorer_revision="1", sampling="greedy", reasoning_policy="off",
+            output_budget_tokens=64, input_tokens="128 words", output_tokens="64",
+            concurrency=1, arrival_pattern="one after the other", prefix_cache_state="cold",
+            warm_up="1 request", repetitions=5, seed=1, usage_requested=True,
+        ),
+        validity=Validity(
+            valid=True, discard_rules=DISCARD_RULES, discard_rules_sha256=RULES_SHA256,
+            canaries_before=(CanaryOutcome(id="sum", result="passed", text=HOSTILE),),
+            canaries_after=(CanaryOutcome(id="sum", result="failed", reason=HOSTILE),),
+        ),
+        results=Results(
+            requests=5, usable=5,
+            decode_tokens_per_s=Spread.of([20.0, 25.0, 30.0, 26.0, 24.0]),
+        ),
+        prediction=Interval(
+            low=22, middle=33, high=44, unit="tokens/s", evidence=Evidence.COMPUTED
+        ),
+        verdicts={"decode_tokens_per_s": "confirmed"},
+    )  # fmt: skip
+
+
+def test_report_holds_every_section_in_order(rendered):
+    page = Page(rendered.html_path.read_text(encoding="utf-8"))
+    assert list(SECTIONS) == page.sections
+    assert all(page.words[name].strip() for name in SECTIONS)
+
+
+def test_json_is_the_decision_itself(rendered, facts):
+    decision = decide(load_scenario("json-chat"), facts)
+    assert decision.model_dump_json(indent=2) + "\n" == rendered.json_path.read_text("utf-8")
+
+
+def test_page_is_one_offline_file_without_code_or_widgets(rendered):
+    html = rendered.html_path.read_text(encoding="utf-8")
+    page = Page(html)
+    assert page.loads == []
+    assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(page.tags)
+    for trace in ("VBox(", "url(", "@import", "In&nbsp;[", "report.section", "jupyter-widgets"):
+        assert trace not in html
+
+
+def test_page_is_accessible(rendered):
+    page = Page(rendered.html_path.read_text(encoding="utf-8"))
+    assert page.lang == "en"
+    assert page.headings.count(1) == 1
+    assert page.headings[0] == 1
+    assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert page.tags.count("table") == page.tags.count("caption")
+    assert page.open == []
+
+
+def test_first_section_holds_the_decision(report):
+    html = report.section("decision").html
+    decision = report.decision
+    for text in (decision.title, decision.recommended, decision.best_self_hosted_configuration,
+                 "never", decision.facts_sha256[:12], decision.version, *decision.conditions):  # fmt: skip
+        assert text in html
+
+
+def test_classes_stand_apart_and_nothing_measured_is_said(report):
+    html = report.section("evidence").html
+    places = [html.index(f"<h3>{name.capitalize()}") for name in CLASSES]
+    assert sorted(places) == places
+    assert "Nothing was measured." in html
+
+
+def test_every_option_stands_before_all_configurations(report):
+    listed, folded = report.section("options").html.split("<details>")
+    assert all(option.name in listed for option in report.decision.options)
+    assert all(c.title in folded for c in report.decision.candidates)
+
+
+def test_quality_claims_nothing(report):
+    assert "a passed canary is not quality" in report.section("quality").html
+
+
+def test_a_scenario_without_answer_says_so(facts, changed):
+    scenario = changed("json-chat", constraints__data_may_leave=False,
+                       candidates__machines=[{"id": "l4"}])  # fmt: skip
+    report = prepare("json-chat").__class__(
+        scenario=scenario, facts=facts, decision=decide(scenario, facts),
+        today=prepare("json-chat").today,
+    )  # fmt: skip
+    assert "no recommendation" in report.section("decision").html
+    assert "none survives" in report.section("decision").html
+
+
+def test_hostile_text_is_escaped_everywhere(tmp_path, changed, passport):
+    scenario = changed(
+        "json-chat", title=HOSTILE, situation=HOSTILE, team__upgrades=HOSTILE,
+        workload__users={"value": 200, "from": HOSTILE, "answered_by": HOSTILE},
+        current={"what": HOSTILE}, candidates__stated_budget__from=HOSTILE,
+    )  # fmt: skip
+    path = save_scenario(scenario, tmp_path / "hostile.yaml")
+    passport.save(tmp_path / "passport.json")
+    paths = render_report(path, tmp_path, passport=tmp_path / "passport.json")
+    html = paths.html_path.read_text(encoding="utf-8")
+    page = Page(html)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert page.tags.count("style") == html.count("</style>") == 1
+    assert page.loads == []
+    assert HOSTILE in page.words["decision"]
+
+
+def test_live_run_shows_verdict_interval_measurement_and_canaries(tmp_path, passport):
+    passport.save(tmp_path / "passport.json")
+    report = prepare("json-chat", passport=tmp_path / "passport.json")
+    words = Page(report.section("live").html).words["live"]
+    for text in ("VALID", "confirmed", "22 to 44 tokens/s", "median 25, 20 to 30, 5 samples",
+                 "passed", "failed", "n too small (5 of 11)"):  # fmt: skip
+        assert text in words
+    assert "Nothing was measured." not in report.section("evidence").html
+    assert "measured [measured]" in report.section("speed").html
+
+
+def test_an_invalid_run_gives_no_verdict(tmp_path, passport):
+    spoiled = passport.validity.model_copy(update={"valid": False, "reasons": ("canary sum failed",)})
+    passport.model_copy(update={"validity": spoiled}).save(tmp_path / "passport.json")
+    html = prepare("json-chat", passport=tmp_path / "passport.json").section("live").html
+    assert "INVALID" in html
+    assert "no verdict: the run is invalid" in html
+    assert "confirmed" not in html
+
+
+def test_pdf_is_tagged_and_made_beside_the_page(tmp_path):
+    pytest.importorskip("weasyprint", exc_type=OSError)
+    paths = render_report("json-chat", tmp_path, pdf=True)
+    data = paths.pdf_path.read_bytes()
+    assert data.startswith(b"%PDF-")
+    assert b"/StructTreeRoot" in data
+
+
+def test_failures_leave_nothing_behind(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    with pytest.raises(ScenarioError, match="no such scenario"):
+        render_report("nowhere", out)
+    with pytest.raises(PassportError, match="cannot be read"):
+        render_report("json-chat", out, passport=tmp_path / "none.json")
+    monkeypatch.setattr(render, "_page", _fail)
+    with pytest.raises(ReportError, match="page failed"):
+        render_report("json-chat", out)
+    assert list(out.iterdir()) == []
+
+
+def test_an_error_inside_the_notebook_is_named(tmp_path, changed):
+    scenario = changed("json-chat", model__id="nobody/nothing")
+    path = save_scenario(scenario, tmp_path / "wrong.yaml")
+    with pytest.raises(ReportError, match=r"ScenarioError.*nobody/nothing"):
+        render_report(path, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_parameter_the_notebook_lacks_is_an_error(tmp_path):
+    with pytest.raises(ReportError, match="has no parameter pasport"):
+        render._execute(render.notebooks_dir() / "report.ipynb", {"pasport": ""}, tmp_path / "x.ipynb")
+
+
+def test_a_missing_pdf_library_is_a_reason(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "weasyprint", None)
+    with pytest.raises(ReportError, match="leave PDF out"):
+        render_report("json-chat", tmp_path / "out", pdf=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_a_reason(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ReportError, match="cannot be written"):
+        render_report("json-chat", tmp_path / "file")
+
+
+def test_an_unknown_section_is_an_error(report):
+    with pytest.raises(ReportError, match="no section 'sumary'"):
+        report.section("sumary")
+
+
+def test_a_section_shows_itself_and_says_that_it_is_one(report):
+    bundle = report.section("fixed")._repr_mimebundle_()
+    assert bundle[SECTION_MIME] == "fixed"
+
+
+def _fail(*_):
+    raise ReportError("page failed")

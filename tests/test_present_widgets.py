@@ -1,0 +1,143 @@
+"""A panel is a view of the scenario file: same reader, same decision, nothing lost."""
+
+import pytest
+
+from stackchoice import decide, dump_scenario, load_scenario
+from stackchoice.errors import ScenarioError
+from stackchoice.facts import Evidence
+from stackchoice.present.fields import GROUPS, shown, written
+from stackchoice.present.report import prepare
+from stackchoice.present.widgets import RankingPanel, ScenarioPanel, moved, saved_or
+from stackchoice.scenario import parse_scenario
+
+
+@pytest.fixture
+def panel(facts, tmp_path):
+    return ScenarioPanel(load_scenario("json-chat"), facts, save_to=tmp_path / "mine.yaml")
+
+
+def test_an_untouched_panel_holds_the_scenario_and_its_decision(panel, facts):
+    assert load_scenario("json-chat") == panel.scenario
+    assert decide(load_scenario("json-chat"), facts) == panel.decision
+    assert panel.decision.verdict in panel.view.value
+
+
+def test_every_field_writes_back_what_it_shows():
+    """Showing an input and reading it again changes neither value nor range."""
+    scenario = load_scenario("json-chat")
+    for field in (field for fields in GROUPS.values() for field in fields):
+        again = parse_scenario(written(scenario, field.path, shown(scenario, field.path)))
+        assert shown(scenario, field.path) == shown(again, field.path)
+
+
+def test_a_change_decides_again_like_the_file_and_the_report(panel, facts, tmp_path):
+    """Widget, command line and report give one Decision for the same values."""
+    panel.fields["constraints.data_may_leave"].value = "no"
+    panel.fields["workload.users"].value = "400, 100 to 500"
+    assert panel.error == ""
+    assert panel.decision.recommended == "SGLang"
+    panel.save()
+    assert "Saved to" in panel.message.value
+    saved = load_scenario(tmp_path / "mine.yaml")
+    assert panel.scenario == saved
+    assert decide(saved, facts) == panel.decision
+    assert prepare(tmp_path / "mine.yaml").decision == panel.decision
+
+
+def test_saved_inputs_survive_a_run_of_the_notebook_anew(panel, tmp_path):
+    path = tmp_path / "mine.yaml"
+    assert load_scenario("json-chat") == saved_or(path, "json-chat")
+    panel.fields["team.engineers"].value = "7"
+    panel.save()
+    assert saved_or(path, "json-chat").team.engineers.value == 7
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "word"),
+    [
+        ("workload.users", "200 people", "'200 people'"),
+        ("workload.users", "30 to 3", "swap them"),
+        ("workload.context_tokens", "8192.5", "8192.5"),
+        ("team.ops_share_each", "2", "at most 1"),
+        ("workload.peak_factor", "nan", "nan"),
+    ],
+)
+def test_a_wrong_value_is_refused_like_in_a_file_and_the_last_valid_one_stays(
+    panel, path, text, word
+):
+    before = panel.scenario, panel.decision, panel.fields[path].value
+    panel.fields[path].value = text
+    assert path in panel.error
+    assert word in panel.error
+    assert "\n" not in panel.error
+    assert before == (panel.scenario, panel.decision, panel.fields[path].value)
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(written(panel.scenario, path, text), "panel")
+    assert panel.error == str(refused.value)
+
+
+def test_a_valid_value_takes_the_error_away(panel):
+    panel.fields["workload.users"].value = "many"
+    panel.fields["workload.users"].value = "300"
+    assert panel.error == ""
+    assert panel.message.value == ""
+
+
+def test_not_known_is_a_choice(panel):
+    panel.fields["workload.users"].value = "not known"
+    assert not panel.scenario.workload.users.known
+    assert panel.decision.cost.volume is None
+
+
+def test_what_nobody_stands_behind_is_assumed(panel):
+    panel.fields["team.engineers"].value = "4"
+    assert panel.scenario.team.engineers.evidence_class is Evidence.ASSUMED
+    panel.answered_by.value = "Ana"
+    panel.fields["team.engineers"].value = "5"
+    assert panel.scenario.team.engineers.answered_by == "Ana"
+    assert panel.scenario.team.engineers.evidence_class is Evidence.STATED
+
+
+def test_untouched_inputs_keep_their_origin(panel):
+    panel.fields["workload.users"].value = "300"
+    assert panel.scenario.workload.output_tokens == load_scenario("json-chat").workload.output_tokens
+
+
+def test_another_model_voids_the_budget_that_was_stated_for_the_first(panel):
+    panel.fields["model.id"].value = "openai/gpt-oss-20b"
+    assert panel.error == ""
+    assert panel.scenario.candidates.stated_budget is None
+    assert panel.decision.fit.model == "openai/gpt-oss-20b"
+
+
+def test_hostile_text_is_escaped(panel, tmp_path):
+    panel.fields["team.upgrades"].value = "<img src=x onerror=alert(1)>"
+    panel.fields["workload.users"].value = "<script>alert(1)</script>"
+    panel.path.value = str(tmp_path / "no" / "<b>.yaml")
+    assert "<script" not in panel.message.value
+    panel.save()
+    assert "<b>" not in panel.message.value
+    assert "<img" not in panel.view.value
+
+
+def test_a_failed_save_says_why(panel, tmp_path):
+    panel.path.value = str(tmp_path / "missing" / "mine.yaml")
+    panel.save()
+    assert "cannot be written" in panel.message.value
+
+
+def test_ranking_follows_traffic_model_and_machine(facts):
+    names = ("json-chat", "apple-one-user")
+    ranking = RankingPanel({name: load_scenario(name) for name in names}, facts)
+    assert ranking.decision.best_self_hosted == "SGLang"
+    ranking.traffic.value = load_scenario("apple-one-user")
+    assert ranking.machine.value == "m4_max_128"
+    assert ranking.decision == decide(load_scenario("apple-one-user"), facts)
+    ranking.machine.value = "l4"
+    assert ranking.decision.best_self_hosted != "MLX-LM"
+    assert ranking.decision.verdict.split(":")[0] in ranking.view.value
+
+
+def test_moving_nowhere_changes_nothing():
+    scenario = load_scenario("shared-prefix")
+    assert dump_scenario(scenario) == dump_scenario(moved(scenario, machine="h100_sxm"))
