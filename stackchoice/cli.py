@@ -100,8 +100,8 @@ def report_command(
         measured = None
     out.mkdir(parents=True, exist_ok=True)
     written = render_report(scenario, out, passport=measured, pdf=pdf)
-    print(_summary(Decision.model_validate_json(written.json.read_text(encoding="utf-8"))))
-    for path in (written.html, written.json, written.pdf):
+    print(_summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
+    for path in (written.html_path, written.json_path, written.pdf_path):
         if path is not None:
             print(f"wrote {path}")
 

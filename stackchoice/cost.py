@@ -34,13 +34,18 @@ class Volume(Record):
 
 
 class CostLine(Record):
-    """One path's cost a month, in parts. ``infrastructure_usd`` None: a price is unknown."""
+    """One path's cost a month, in parts. ``infrastructure_usd`` None: a price is unknown.
+
+    ``evidence`` is that of the infrastructure, ``people_evidence`` that of people and one-time
+    cost.
+    """
 
     path: Path
     what: str
     infrastructure_usd: Decimal | None
     people_usd: Decimal
     one_time_usd: Decimal
+    people_evidence: Evidence
     evidence: Evidence
     parts: dict[str, Decimal] = {}
     note: str = ""

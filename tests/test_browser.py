@@ -62,7 +62,8 @@ def lab(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     token = secrets.token_hex(16)
-    folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    kinds = ("CONFIG", "DATA", "RUNTIME")
+    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in kinds}
     log = (tmp_path / "lab.log").open("w")
     server = subprocess.Popen(
         [

@@ -37,6 +37,20 @@ MAY_IMPORT = {
     "cost": {"facts"},
     "choose": {"errors", "version", "facts", "scenario", "fit", "workload", "ops", "cost"},
     "confirm": {"errors", "facts"},
+    "notebooks": {"errors"},
+    "this_machine": {"confirm", "facts", "fit", "scenario"},
+    "present": {
+        "choose",
+        "confirm",
+        "cost",
+        "errors",
+        "facts",
+        "fit",
+        "notebooks",
+        "scenario",
+        "this_machine",
+        "version",
+    },
 }
 
 
@@ -123,3 +137,11 @@ def test_public_names_exist():
 def test_nothing_in_the_tree_looks_unfinished():
     for path in MODULES:
         assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text(encoding="utf-8")), path
+
+
+def test_readme_names_every_section_of_the_report():
+    from stackchoice.present.report import SECTIONS
+
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    listed = re.search(r"in fifteen sections: (.*?)\. A passport", text).group(1)
+    assert listed.split("; ") == list(SECTIONS.values())

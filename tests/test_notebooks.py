@@ -49,7 +49,8 @@ def test_notebooks_are_thin(path):
 
 
 def test_start_answers_at_once_and_like_the_library(tmp_path, facts):
-    assert decide(load_scenario("json-chat"), facts).verdict == result(run("00_start.ipynb", tmp_path))
+    expected = decide(load_scenario("json-chat"), facts).verdict
+    assert expected == result(run("00_start.ipynb", tmp_path))
 
 
 def test_start_picks_up_what_was_saved(tmp_path, facts, changed):

@@ -105,8 +105,8 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
         "hardware fit",
         row.live_sequences > 0,
         (
-            f"does not fit: weights and workspace leave {row.pool_bytes / GB:,.1f} GB, one "
-            f"sequence of {context:,} tokens takes {row.bytes_per_sequence / GB:,.2f} GB"
+            f"does not fit: weights and workspace {_leave(row.pool_bytes)}, one sequence of "
+            f"{context:,} tokens takes {row.bytes_per_sequence / GB:,.2f} GB"
         ),
     )
     if site.needed_concurrency is not None:
@@ -189,6 +189,12 @@ def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:
 
 def _text(holds: bool | None, no: str, unknown: str) -> str:
     return unknown if holds is None else no
+
+
+def _leave(pool_bytes: int) -> str:
+    if pool_bytes < 0:
+        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
+    return f"leave {pool_bytes / GB:,.1f} GB"
 
 
 def _capability(machine: Machine) -> float | None:

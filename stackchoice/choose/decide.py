@@ -104,7 +104,9 @@ def _options(scenario: Scenario, facts: Facts, main: Answer) -> list[Option]:
     names = [engine.name for engine in facts.engines.values()] + [MANAGED]
     options = [*(_option(name, main) for name in names), _keep(scenario, main)]
     best = main.best.option if main.best else None
-    return sorted(options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best))
+    return sorted(
+        options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
+    )
 
 
 def _option(name: str, main: Answer) -> Option:
@@ -132,6 +134,7 @@ def _option(name: str, main: Answer) -> Option:
         name=name, status=status, question=best.question, reason=reason,
         configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
         usd_per_month=_usd(name, main),
+        evidence=best.evidence,
     )  # fmt: skip
 
 

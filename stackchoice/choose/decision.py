@@ -49,6 +49,7 @@ class Candidate(Record):
     live_sequences: int | None = None
     decode_ceiling_tokens_per_s: float | None = None
     usd_per_month: Decimal | None = None
+    evidence: Evidence = Evidence.COMPUTED
 
     @property
     def title(self) -> str:
@@ -67,6 +68,7 @@ class Option(Record):
     configuration: str = ""
     conditions: list[str] = []
     usd_per_month: Decimal | None = None
+    evidence: Evidence = Evidence.COMPUTED
 
 
 class Fit(Record):
@@ -95,6 +97,7 @@ class Cost(Record):
     managed_usd_per_month: Decimal | None = None
     managed_with_people_usd_per_month: Decimal | None = None
     rented_usd_per_month: Decimal | None = None
+    rented_with_people_usd_per_month: Decimal | None = None
     owned_usd_per_month: Decimal | None = None
     owned_with_people_usd_per_month: Decimal | None = None
     lines: list[CostLine] = []

@@ -71,6 +71,11 @@ def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
     return found
 
 
+def label(path: str) -> str:
+    """Return an input's path as words: ``workload.ttft_p99_s`` is "ttft p99 s"."""
+    return path.split(".", 1)[1].replace("_", " ")
+
+
 def outcome(found: Answer) -> tuple[str | None, str | None]:
     """What counts as the answer: the recommendation and the best self-hosted option."""
     return found.verdict.option, found.best.option if found.best else None
@@ -92,7 +97,7 @@ def _range_flip(
     if not changed:
         return Flip(
             input=path, at=None, from_option=_name(base), to_option=None, within_range=True,
-            text=f"{path}: nothing from {span} changes the answer", evidence=evidence,
+            text=f"{label(path)}: nothing from {span} changes the answer", evidence=evidence,
         )  # fmt: skip
     # A side that changes the recommendation says more than one that only changes the runner-up.
     side, result = max(changed.items(), key=lambda item: item[1][0] != base[0])
@@ -110,8 +115,8 @@ def _range_flip(
 
 def _flip_text(path: str, at: Any, result: str, span: str) -> str:
     if isinstance(at, bool | str):
-        return f"if {path} is {_show(at)}, the answer becomes {result}"
-    return f"{path}: from {_show(at)} on the answer becomes {result} (range: {span})"
+        return f"if {label(path)} is {_show(at)}, the answer becomes {result}"
+    return f"{label(path)}: from {_show(at)} on the answer becomes {result} (range: {span})"
 
 
 def _switch_flip(
@@ -124,7 +129,7 @@ def _switch_flip(
         input=path, at=str(turned).lower(), from_option=_name(base),
         to_option=None if same else _name(result), within_range=False,
         changes_recommendation=result[0] != base[0],
-        text=f"{path} {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
+        text=f"{label(path)} {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
     )  # fmt: skip
 
 

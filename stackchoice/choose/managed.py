@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from stackchoice.choose.decision import Candidate
 from stackchoice.choose.judge import Check, judge
 from stackchoice.cost import Volume, metered_usd
+from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer, Seller
 from stackchoice.scenario import Point, Scenario
@@ -54,6 +55,7 @@ def _candidate(
         artifact=offer.sold_as,
         encoding=offer.precision.value or "",
         usd_per_month=metered_usd(volume, offer.price) if volume else None,
+        evidence=weakest(Evidence.STATED, volume.evidence) if volume else Evidence.STATED,
         **judge(_checks(scenario, point, seller, offer), "sells the model"),
     )
 

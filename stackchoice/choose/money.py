@@ -99,6 +99,7 @@ def compare(
         managed_usd_per_month=managed and managed.infrastructure_usd,
         managed_with_people_usd_per_month=managed and _with_people(managed),
         rented_usd_per_month=rented and rented.infrastructure_usd,
+        rented_with_people_usd_per_month=rented and _with_people(rented),
         owned_usd_per_month=owned and owned.infrastructure_usd,
         owned_with_people_usd_per_month=owned and _with_people(owned),
         lines=lines,
@@ -176,11 +177,17 @@ def _line(
     months = point["money.horizon_months"]
     implementation = 0.0 if one_user else facts.assumed(f"implementation_usd_{path}")
     return CostLine(
-        path=path, what=what, infrastructure_usd=usd,
+        path=path,
+        what=what,
+        infrastructure_usd=usd,
         people_usd=decimal(fte.value or 0) * decimal(salary),
-        one_time_usd=decimal(implementation) / decimal(months), evidence=evidence,
-        parts=parts or {}, note=note, source=source,
-    )  # fmt: skip
+        one_time_usd=decimal(implementation) / decimal(months),
+        people_evidence=weakest(fte.evidence, point.evidence("money.usd_per_engineer_month")),
+        evidence=evidence,
+        parts=parts or {},
+        note=note,
+        source=source,
+    )
 
 
 def _with_people(line: CostLine) -> Decimal | None:

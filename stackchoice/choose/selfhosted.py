@@ -22,6 +22,7 @@ def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> C
         devices=site.choice.devices_per_replica,
         live_sequences=site.row.live_sequences,
         decode_ceiling_tokens_per_s=site.speed.decode_ceiling_tokens_per_s,
+        evidence=site.row.evidence,
         **judge(checks(scenario, point, engine, site), _kept(site)),
     )
 

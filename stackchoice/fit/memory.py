@@ -14,7 +14,11 @@ GIB = 2**30
 
 
 class FitRow(Record):
-    """One memory budget. ``live_sequences`` is None where a part of the sum is unknown."""
+    """One memory budget. ``live_sequences`` is None where a part of the sum is unknown.
+
+    ``pool_bytes`` is what weights and workspace leave (negative: they overflow), and splits into
+    ``sequences_bytes`` that the live sequences take together and ``left_over_bytes``.
+    """
 
     basis: str
     memory_bytes: int | None = None
@@ -23,6 +27,8 @@ class FitRow(Record):
     pool_bytes: int | None = None
     bytes_per_sequence: int | None = None
     live_sequences: int | None = None
+    sequences_bytes: int | None = None
+    left_over_bytes: int | None = None
     evidence: Evidence
     note: str = ""
 
@@ -56,8 +62,16 @@ def fit_row(
         return FitRow(basis=basis, evidence=evidence, note=f"{unknown}. {note}".strip(), **sizes)
     pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
     live = max(0, pool // bytes_per_sequence)  # type: ignore[operator]
+    used = live * bytes_per_sequence  # type: ignore[operator]
     return FitRow(
-        basis=basis, pool_bytes=pool, live_sequences=live, evidence=evidence, note=note, **sizes
+        basis=basis,
+        pool_bytes=pool,
+        live_sequences=live,
+        sequences_bytes=used,
+        left_over_bytes=pool - used,
+        evidence=evidence,
+        note=note,
+        **sizes,
     )
 
 

@@ -14,6 +14,7 @@ import vl_convert
 
 from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
+from stackchoice.fit import Speed
 from stackchoice.present import text
 
 WIDTH = 620
@@ -26,7 +27,8 @@ INK = "#1b1f24"
 MEMORY_PARTS = {
     "weights": ("weights_bytes", "#0b4f8a", "#ffffff"),
     "workspace": ("workspace_bytes", "#d55e00", "#ffffff"),
-    "left for live sequences": ("pool_bytes", "#a9d5f2", INK),
+    "live sequences": ("sequences_bytes", "#a9d5f2", INK),
+    "left over": ("left_over_bytes", "#eef1f4", INK),
 }
 COST_PARTS = {
     "infrastructure": ("infrastructure_usd", "#0b4f8a", "#ffffff"),
@@ -69,9 +71,10 @@ def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
         sentences.append(
             f"{line.path} ({line.what}): infrastructure {text.usd(line.infrastructure_usd)} "
             f"({line.evidence.value}), people {text.usd(line.people_usd)} and one-time cost "
-            f"{text.usd(line.one_time_usd)} (assumed), together {total}"
+            f"{text.usd(line.one_time_usd)} ({line.people_evidence.value}), together {total}"
         )
-        classes = f"infrastructure {line.evidence.value}; people and one-time assumed"
+        people = f"people and one-time {line.people_evidence.value}"
+        classes = f"infrastructure {line.evidence.value}; {people}"
         name = f"{line.path} [{classes}]"
         for part, (field, _, _) in COST_PARTS.items():
             usd = getattr(line, field)
@@ -81,7 +84,7 @@ def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
 
 
 def decode_chart(
-    ceiling: float | None, predicted: Interval | None, measured: Any = None
+    speed: Speed | None, predicted: Interval | None, measured: Any = None
 ) -> tuple[alt.LayerChart, str]:
     """Return the decode ceiling, the predicted interval and the measured spread on one axis.
 
@@ -90,7 +93,9 @@ def decode_chart(
     measured
         A spread of measured rates (``median``, ``low``, ``high``, ``n``), or None.
     """
-    rows = [_span("ceiling", "computed", ceiling, ceiling, ceiling, "at most")]
+    speed = speed or Speed()
+    ceiling = speed.decode_ceiling_tokens_per_s
+    rows = [_span("ceiling", speed.evidence.value, ceiling, ceiling, ceiling, "at most")]
     if predicted is not None:
         rows.append(
             _span("predicted", predicted.evidence.value, predicted.low, predicted.middle,

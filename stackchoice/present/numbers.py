@@ -59,8 +59,8 @@ def _facts(decision: Decision, facts: Facts) -> Iterator[Shown]:
     if machine is None:
         return
     for what, datum, unit in (
-        ("memory by the vendor", machine.memory_gb, "GB"),
-        ("memory reported", machine.memory_gib_reported, "GiB"),
+        ("memory, nominal", machine.memory_gb, "GB"),
+        ("memory, as reported", machine.memory_gib_reported, "GiB"),
         ("memory bandwidth", machine.bandwidth_gb_per_s, "GB/s"),
         ("dense bf16 rate", machine.bf16_dense_tflops, "TFLOPS"),
     ):

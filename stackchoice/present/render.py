@@ -104,9 +104,7 @@ def _execute(path: Path, parameters: dict[str, str], executed: Path) -> Any:
         from jupyter_client.kernelspec import NoSuchKernel
         from papermill.exceptions import PapermillExecutionError
     except ImportError as error:
-        raise ReportError(
-            f"reports need {error.name}; install stackchoice[notebooks]"
-        ) from None
+        raise ReportError(f"reports need {error.name}; install stackchoice[notebooks]") from None
     if not path.is_file():
         raise ReportError(f"{path}: the report notebook is missing; reinstall stackchoice")
     known = papermill.inspect_notebook(path)
@@ -142,7 +140,7 @@ def _page(notebook: Any, title: str) -> str:
         missing = ", ".join(name for name in SECTIONS if name not in shown)
         raise ReportError(f"the report notebook lacks sections or their order: {missing or shown}")
     exporter = HTMLExporter(
-        template_name="page",
+        template_name="stackchoice",
         extra_template_basedirs=[str(Path(__file__).parent / "templates")],
     )
     ours = {"title": title, "style": style(), "mime": SECTION_MIME}

@@ -123,11 +123,10 @@ class Report:
 
     def _decode(self) -> tuple[alt.LayerChart, str]:
         speed = self.decision.fit.speed
-        ceiling = speed.decode_ceiling_tokens_per_s if speed else None
         if self.passport is None:
-            return charts.decode_chart(ceiling, speed.decode if speed else None)
+            return charts.decode_chart(speed, speed.decode if speed else None)
         measured = self.passport.results.decode_tokens_per_s
-        return charts.decode_chart(ceiling, self.passport.prediction, measured)
+        return charts.decode_chart(speed, self.passport.prediction, measured)
 
 
 def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path = "") -> Report:

@@ -70,7 +70,7 @@ def interval(value: Any) -> str:
 
 def volume(mtok: float | None) -> str:
     """Return a monthly volume in millions of tokens; None is never."""
-    return "never" if mtok is None else f"{mtok:,.0f} M tokens a month"
+    return "never" if mtok is None else number(mtok, "M tokens a month")
 
 
 def label(path: str) -> str:
