@@ -48,6 +48,13 @@ def test_the_worked_case_points_at_sglang_by_rule_and_recommends_managed_on_cond
     assert "conditionally" in json_chat.verdict
 
 
+def test_a_better_known_seller_outside_the_candidates_is_pointed_out(json_chat, changed, facts):
+    assert any(text.startswith("ask DeepInfra too") for text in json_chat.conditions)
+    every = decide(changed("json-chat", candidates__sellers="any"), facts)
+    assert "DeepInfra" in every.recommended_configuration
+    assert not any(text.startswith("ask ") for text in every.conditions)
+
+
 def test_the_worked_case_in_money(json_chat):
     """60,000 requests of 8,192 in and 300 out; one server; a quarter of an engineer."""
     cost = json_chat.cost

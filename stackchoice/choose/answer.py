@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackchoice.choose.decision import Candidate, Cost
-from stackchoice.choose.managed import managed_candidates, offers
+from stackchoice.choose.managed import best_seller, managed_candidates, offers, overlooked
 from stackchoice.choose.money import compare, path_lines, volume
 from stackchoice.choose.recommend import Recommendation, recommend
 from stackchoice.choose.selfhosted import candidate
@@ -28,6 +28,7 @@ class Answer(Record):
     tied_with: str | None
     site: Site | None
     seller: Candidate | None
+    overlooked: Candidate | None
     pushes: list[PushResult]
     conflicts: list[Conflict]
     ops: Ops
@@ -62,8 +63,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
     )
 
     sellers = managed_candidates(scenario, facts, point, tokens)
-    open_sellers = [c for c in sellers if c.status == "viable"]
-    seller = min(open_sellers, key=lambda c: (len(c.unknown), c.usd_per_month or 0), default=None)
+    seller = best_seller(sellers)
     bought = _bought(scenario, facts, seller)
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     cost = compare(scenario, facts, point, site, bought and bought[1], tokens, lines)
@@ -73,7 +73,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
     )  # fmt: skip
     return Answer(
         candidates=[c for c, _, _ in judged] + sellers, best=best, best_rule=rule, tied_with=tied,
-        site=site, seller=seller, pushes=results, conflicts=found_conflicts, ops=team,
+        site=site, seller=seller, overlooked=overlooked(scenario, facts, point, tokens, seller), pushes=results, conflicts=found_conflicts, ops=team,
         lines=lines, cost=cost, verdict=verdict,
     )  # fmt: skip
 

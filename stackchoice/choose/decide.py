@@ -197,6 +197,11 @@ def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]
 
 def _conditions(main: Answer, changes: list[Flip], chosen: Option | None) -> list[str]:
     found = list(chosen.conditions) if chosen else []
+    if chosen and chosen.name == MANAGED and (other := main.overlooked) is not None:
+        found.append(
+            f"ask {other.seller} too, which is not among the candidate sellers: fewer unknowns at "
+            f"{other.usd_per_month:,.0f} USD a month"
+        )
     found += [f.text for f in changes if f.within_range and f.changes_recommendation]
     return list(dict.fromkeys(found))
 

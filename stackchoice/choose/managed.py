@@ -46,6 +46,24 @@ def managed_candidates(
     return found
 
 
+def best_seller(found: list[Candidate]) -> Candidate | None:
+    """Return the surviving seller with the fewest unknowns, the cheapest among equals."""
+    alive = [c for c in found if c.status == "viable"]
+    return min(alive, key=lambda c: (len(c.unknown), c.usd_per_month or 0), default=None)
+
+
+def overlooked(
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, taken: Candidate | None
+) -> Candidate | None:
+    """Return a seller outside the scenario's candidates that is better known and no dearer."""
+    found = [_candidate(scenario, point, *pair, volume) for pair in offers(scenario, facts)]
+    best = best_seller(found)
+    if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
+        return None
+    better = len(best.unknown) < len(taken.unknown) and best.usd_per_month <= taken.usd_per_month
+    return best if better else None
+
+
 def _candidate(
     scenario: Scenario, point: Point, seller: Seller, offer: Offer, volume: Volume | None
 ) -> Candidate:
