@@ -72,10 +72,20 @@ def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
         sellers=sellers, pushes=results, lines=lines,
     )  # fmt: skip
     return Answer(
-        candidates=[c for c, _, _ in judged] + sellers, best=best, best_rule=rule, tied_with=tied,
-        site=site, seller=seller, overlooked=overlooked(scenario, facts, point, tokens, seller), pushes=results, conflicts=found_conflicts, ops=team,
-        lines=lines, cost=cost, verdict=verdict,
-    )  # fmt: skip
+        candidates=[c for c, _, _ in judged] + sellers,
+        best=best,
+        best_rule=rule,
+        tied_with=tied,
+        site=site,
+        seller=seller,
+        overlooked=overlooked(scenario, facts, point, tokens, seller),
+        pushes=results,
+        conflicts=found_conflicts,
+        ops=team,
+        lines=lines,
+        cost=cost,
+        verdict=verdict,
+    )
 
 
 def _situation(
