@@ -280,3 +280,20 @@ def test_a_machine_without_reported_bytes_says_assumed(changed, facts):
     row = next(r for r in decision.fit.rows if "reports" in r.basis)
     assert row.evidence is Evidence.ASSUMED
     assert "assumed" in row.note
+
+
+def test_every_model_is_decided_or_unknown(changed, facts):
+    """A model whose cache nobody modelled says so; it neither crashes nor counts sequences."""
+    for model in facts.models.values():
+        scenario = changed(
+            "nvidia-throughput",
+            model__id=model.id,
+            candidates__machines=[{"id": "h200_sxm", "count": 8, "devices_per_replica": 8}],
+        )
+        decision = decide(scenario, facts)
+        assert decision.candidates, model.id
+        fit_unknown = [c for c in decision.candidates if c.live_sequences is None]
+        for candidate in fit_unknown:
+            assert candidate.status == "eliminated" or any(
+                text.startswith("whether it fits (unknown") for text in candidate.unknown
+            ), (model.id, candidate)

@@ -143,6 +143,24 @@ class TestKeyVectors:
             ("openai/gpt-oss-20b", 20_914_757_184),
             ("google/gemma-3-27b-it", 27_432_406_640),
             ("HuggingFaceTB/SmolLM2-135M-Instruct", 134_515_008),
+            ("Qwen/Qwen3.5-35B-A3B", 35_951_822_704),
+            ("Qwen/Qwen3.5-122B-A10B", 125_086_497_008),
+            ("Qwen/Qwen3.5-397B-A17B", 403_397_928_944),
+            ("Qwen/Qwen3-Next-80B-A3B-Instruct", 81_324_862_720),
+            ("Qwen/Qwen3-30B-A3B", 30_532_122_624),
+            ("google/gemma-4-31B-it", 31_273_088_876),
+            ("google/gemma-4-26B-A4B-it", 25_805_936_206),
+            ("zai-org/GLM-4.5-Air", 110_468_824_832),
+            ("zai-org/GLM-5", 753_864_139_008),
+            ("zai-org/GLM-5.2", 753_329_940_480),
+            ("deepseek-ai/DeepSeek-V3.2", 685_355_329_792),
+            ("deepseek-ai/DeepSeek-R1", 684_489_845_504),
+            ("moonshotai/Kimi-K2-Instruct", 1_026_408_232_448),
+            ("moonshotai/Kimi-K2.5", 1_026_879_376_368),
+            ("Qwen/Qwen3-235B-A22B", 235_093_634_560),
+            ("moonshotai/Kimi-K3", 2_779_931_837_184),
+            ("microsoft/phi-4", 14_659_507_200),
+            ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", 24_011_361_280),
         ],
     )
     def test_parameter_counts(self, facts, model_id, parameters):
@@ -218,6 +236,240 @@ class TestKeyVectors:
             d = a.datum
             if d.low is not None:
                 assert d.low <= d.value <= d.high, a.id
+
+
+BF16, F32 = 2, 4
+
+
+class TestModelVectors:
+    """Counts and bytes taken again from each model's own config, by hand."""
+
+    def test_enough_models_and_machines(self, facts):
+        assert len(facts.models) >= 40
+        assert len(facts.machines) >= 80
+
+    def test_layer_lists_name_every_layer(self, facts):
+        for model in facts.models.values():
+            config = model.config.value
+            if "layer_types" in config:
+                assert len(config["layer_types"]) == config["num_hidden_layers"], model.id
+
+    def test_what_a_token_uses_is_not_more_than_there_is(self, facts):
+        for model in facts.models.values():
+            assert model.active_parameters.value <= model.parameters.value, model.id
+            for artifact in model.artifacts:
+                read, whole = artifact.read_bytes_per_token.value, artifact.weights_bytes.value
+                assert read is None or (whole is not None and read < whole), artifact.id
+
+    def test_a_mixture_says_what_it_reads(self, facts):
+        keys = ("num_experts", "n_routed_experts", "num_local_experts")
+        for model in facts.models.values():
+            if any(model.config.value.get(key) for key in keys):
+                assert model.artifacts[0].read_bytes_per_token.known, model.id
+
+    @pytest.mark.parametrize(
+        ("model_id", "layers", "heads", "head_dim", "bytes_per_token"),
+        [
+            ("Qwen/Qwen3-30B-A3B", 48, 4, 128, 98_304),
+            ("Qwen/Qwen3-235B-A22B", 94, 4, 128, 192_512),
+            ("meta-llama/Llama-3.1-70B", 80, 8, None, 327_680),
+            ("meta-llama/Llama-3.1-8B-Instruct", 32, 8, None, 131_072),
+            ("MiniMaxAI/MiniMax-M2.5", 62, 8, 128, 253_952),
+            ("MiniMaxAI/MiniMax-M3", 60, 4, 128, 122_880),
+            ("microsoft/phi-4", 40, 10, 128, 204_800),
+            ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", 40, 8, 128, 163_840),
+            ("zai-org/GLM-4.5-Air", 46, 8, 128, 188_416),
+            ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 48, 8, 128, 196_608),
+        ],
+    )
+    def test_grouped_query_attention(
+        self, facts, model_id, layers, heads, head_dim, bytes_per_token
+    ):
+        c = facts.models[model_id].config.value
+        assert (c["num_hidden_layers"], c["num_key_value_heads"]) == (layers, heads)
+        assert c.get("head_dim") == head_dim
+        size = head_dim or c["hidden_size"] // c["num_attention_heads"]
+        assert layers * 2 * heads * size * BF16 == bytes_per_token
+
+    def test_the_head_size_is_read_and_not_derived(self, facts):
+        c = facts.models["zai-org/GLM-4.5-Air"].config.value
+        assert c["hidden_size"] // c["num_attention_heads"] != c["head_dim"] == 128
+
+    @pytest.mark.parametrize(
+        ("model_id", "full", "linear", "bytes_per_token", "state_bytes"),
+        [
+            ("Qwen/Qwen3.6-27B", 16, 48, 65_536, 150_994_944),
+            ("Qwen/Qwen3.5-35B-A3B", 10, 30, 20_480, 62_914_560),
+            ("Qwen/Qwen3.6-35B-A3B", 10, 30, 20_480, 62_914_560),
+            ("Qwen/Qwen3.5-122B-A10B", 12, 36, 24_576, 150_994_944),
+            ("Qwen/Qwen3.5-397B-A17B", 15, 45, 30_720, 188_743_680),
+            ("Qwen/Qwen3-Next-80B-A3B-Instruct", 12, 36, 24_576, 75_497_472),
+        ],
+    )
+    def test_gated_delta_net(self, facts, model_id, full, linear, bytes_per_token, state_bytes):
+        c = facts.models[model_id].config.value
+        types = c["layer_types"]
+        assert types.count("full_attention") == full
+        assert types.count("linear_attention") == linear
+        assert types[:4] == ["linear_attention"] * 3 + ["full_attention"]
+        assert full * 2 * c["num_key_value_heads"] * c["head_dim"] * BF16 == bytes_per_token
+        matrix = c["linear_key_head_dim"] * c["linear_value_head_dim"]
+        assert linear * c["linear_num_value_heads"] * matrix * F32 == state_bytes
+
+    @pytest.mark.parametrize(
+        ("model_id", "sliding", "full", "bytes_per_token", "window_bytes"),
+        [
+            ("google/gemma-4-31B-it", 50, 10, 81_920, 838_860_800),
+            ("google/gemma-4-26B-A4B-it", 25, 5, 20_480, 209_715_200),
+        ],
+    )
+    def test_gemma_4_heads_differ_by_layer(
+        self, facts, model_id, sliding, full, bytes_per_token, window_bytes
+    ):
+        c = facts.models[model_id].config.value
+        assert c["layer_types"].count("sliding_attention") == sliding
+        assert c["layer_types"].count("full_attention") == full
+        assert c["layer_types"][5::6] == ["full_attention"] * full
+        globals_ = c["num_global_key_value_heads"] * c["global_head_dim"]
+        assert full * 2 * globals_ * BF16 == bytes_per_token
+        local = 2 * c["num_key_value_heads"] * c["head_dim"] * BF16
+        assert c["sliding_window"] * sliding * local == window_bytes
+
+    @pytest.mark.parametrize(
+        ("model_id", "layers", "bytes_per_token"),
+        [
+            ("deepseek-ai/DeepSeek-V3", 61, 70_272),
+            ("deepseek-ai/DeepSeek-R1", 61, 70_272),
+            ("deepseek-ai/DeepSeek-V3.2", 61, 70_272),
+            ("moonshotai/Kimi-K2.5", 61, 70_272),
+            ("moonshotai/Kimi-K2-Instruct", 61, 70_272),
+            ("zai-org/GLM-5", 78, 89_856),
+            ("zai-org/GLM-5.2", 78, 89_856),
+        ],
+    )
+    def test_latent_attention(self, facts, model_id, layers, bytes_per_token):
+        c = facts.models[model_id].config.value
+        assert c["num_hidden_layers"] == layers
+        assert c["kv_lora_rank"] + c["qk_rope_head_dim"] == 576
+        assert layers * 576 * BF16 == bytes_per_token
+
+    def test_a_latent_is_a_fraction_of_the_heads_it_stands_for(self, facts):
+        c = facts.models["deepseek-ai/DeepSeek-V3"].config.value
+        expanded = c["num_attention_heads"] * (
+            c["qk_nope_head_dim"] + c["qk_rope_head_dim"] + c["v_head_dim"]
+        )
+        assert expanded * BF16 == 81_920
+        assert expanded / 576 == pytest.approx(71.1, abs=0.1)
+
+    def test_indexers(self, facts):
+        record = 128 + 4  # one fp8 key and its 32-bit scale
+        v32 = facts.models["deepseek-ai/DeepSeek-V3.2"].config.value
+        assert (v32["index_head_dim"], v32["num_hidden_layers"] * record) == (128, 8_052)
+        types = facts.models["zai-org/GLM-5.2"].config.value["indexer_types"]
+        assert (len(types), types.count("full"), types.count("full") * record) == (78, 21, 2_772)
+        assert "indexer_types" not in facts.models["zai-org/GLM-5"].config.value
+
+    def test_deepseek_v4_compresses_layer_by_layer(self, facts):
+        c = facts.models["deepseek-ai/DeepSeek-V4-Flash"].config.value
+        ratios = c["compress_ratios"]
+        assert len(ratios) == c["num_hidden_layers"] + c["num_nextn_predict_layers"] == 44
+        body = ratios[: c["num_hidden_layers"]]
+        assert [body.count(r) for r in (0, 4, 128)] == [2, 21, 20]
+        assert (c["head_dim"], c["num_key_value_heads"], c["sliding_window"]) == (512, 1, 128)
+
+    def test_kimi_k3_counts_layers_from_one(self, facts):
+        c = facts.models["moonshotai/Kimi-K3"].config.value
+        kinds = c["linear_attn_config"]
+        full, kda = kinds["full_attn_layers"], kinds["kda_layers"]
+        assert (len(full), len(kda)) == (24, 69)
+        assert sorted(full + kda) == list(range(1, c["num_hidden_layers"] + 1))
+        latent = c["kv_lora_rank"] + c["qk_rope_head_dim"]
+        assert len(full) * latent * BF16 == 27_648
+        assert len(kda) * kinds["num_heads"] * kinds["head_dim"] ** 2 * F32 == 434_110_464
+
+    def test_kimi_k3_bytes_by_type(self, facts):
+        model = facts.models["moonshotai/Kimi-K3"]
+        c = model.config.value
+        expert = 3 * c["routed_expert_hidden_size"] * c["moe_intermediate_size"]
+        sparse = c["num_hidden_layers"] - c["first_k_dense_replace"]
+        packed = sparse * c["num_experts"] * expert
+        assert packed == 2_722_740_830_208
+        rest, single = 57_179_884_544, 11_122_432
+        assert packed + rest + single == model.parameters.value
+        bytes_ = packed * 17 // 32 + rest * BF16 + single * F32  # 4 bits and a scale byte per 32
+        assert model.artifact("moonshotai/Kimi-K3").weights_bytes.value == bytes_
+
+    @pytest.mark.parametrize(
+        ("model_id", "pattern", "bytes_per_token", "state_bytes"),
+        [
+            ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", (23, 6, 23, 0), 6_144, 48_234_496),
+            ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", (40, 8, 40, 0), 8_192, 167_772_160),
+            ("nvidia/Nemotron-H-56B-Base-8K", (54, 10, 0, 54), 40_960, 905_969_664),
+        ],
+    )
+    def test_mamba_layers(self, facts, model_id, pattern, bytes_per_token, state_bytes):
+        c = facts.models[model_id].config.value
+        letters = c["hybrid_override_pattern"]
+        assert len(letters) == c["num_hidden_layers"]
+        assert tuple(letters.count(kind) for kind in "M*E-") == pattern
+        head_dim = c.get("head_dim") or c["attention_head_dim"]
+        kv = 2 * c["num_key_value_heads"] * head_dim
+        assert pattern[1] * kv * BF16 == bytes_per_token
+        state = c["mamba_num_heads"] * c["mamba_head_dim"] * c["ssm_state_size"]
+        assert pattern[0] * state * F32 == state_bytes
+
+    def test_minimax_m3_is_sparse_after_three_layers(self, facts):
+        sparse = facts.models["MiniMaxAI/MiniMax-M3"].config.value["sparse_attention_config"]
+        assert sparse["sparse_attention_freq"] == [0] * 3 + [1] * 57
+
+    def test_a_file_in_16_bits_weighs_twice_its_parameters(self, facts):
+        glm = facts.models["zai-org/GLM-5.2"]
+        bias = 76 * 256  # expert bias of 75 sparse layers and the draft layer, in 32 bits
+        bytes_ = (glm.parameters.value - bias) * BF16 + bias * F32
+        assert glm.artifact("zai-org/GLM-5.2").weights_bytes.value == 1_506_659_919_872 == bytes_
+        gemma = facts.models["google/gemma-4-31B-it"]
+        weights = gemma.artifact("google/gemma-4-31B-it").weights_bytes.value
+        assert weights == gemma.parameters.value * BF16 == 62_546_177_752
+
+    def test_deepseek_v3_main_model_by_formula(self, facts):
+        c = facts.models["deepseek-ai/DeepSeek-V3"].config.value
+        h, q, heads = c["hidden_size"], c["q_lora_rank"], c["num_attention_heads"]
+        nope, rope, value = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"]
+        latent, layers, dense = c["kv_lora_rank"], c["num_hidden_layers"], 3
+        assert c["first_k_dense_replace"] == dense
+        attention = (
+            h * q + q + q * heads * (nope + rope)
+            + h * (latent + rope) + latent + latent * heads * (nope + value)
+            + heads * value * h
+        )  # fmt: skip
+        expert = 3 * h * c["moe_intermediate_size"]
+        experts = c["n_routed_experts"]
+        sparse = (experts + c["n_shared_experts"]) * expert + experts * h + experts
+        main = (
+            layers * (attention + 2 * h) + dense * 3 * h * c["intermediate_size"]
+            + (layers - dense) * sparse + 2 * c["vocab_size"] * h + h
+        )  # fmt: skip
+        assert main == 671_026_419_200
+        assert f"main model {main:,}" in facts.models["deepseek-ai/DeepSeek-V3"].parameters.note
+
+    def test_first_releases_of_the_new_classes(self, facts):
+        first = {
+            (e, c): facts.engines[e].architectures[c].value
+            for e, c in (
+                ("vllm", "DeepseekV4ForCausalLM"),
+                ("vllm", "MiniMaxM3SparseForConditionalGeneration"),
+                ("vllm", "Gemma4ForConditionalGeneration"),
+                ("sglang", "KimiK3ForConditionalGeneration"),
+                ("transformers", "Qwen3NextForCausalLM"),
+                ("mlx-lm", "GlmMoeDsaForCausalLM"),
+            )
+        }
+        assert list(first.values()) == ["0.20.0", "0.24.0", "0.19.0", "0.5.17", "4.57.0", "0.30.7"]
+
+    def test_a_class_that_nobody_sourced_is_unknown_and_not_absent(self, facts):
+        runs, since = facts.engines["transformers"].implements("KimiK3ForConditionalGeneration")
+        assert (runs, since) == (None, "")
+        assert facts.engines["mlx-lm"].implements("DeepseekV4ForCausalLM")[0] is False
 
 
 class TestBrokenCopy:

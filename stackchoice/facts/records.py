@@ -18,7 +18,7 @@ from stackchoice.facts.datum import AsOf, Datum, Record, Source
 PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
 
 Format = Literal["safetensors", "gguf", "mlx"]
-Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu"]
+Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "hpu", "neuron"]
 Path = Literal["managed", "rented", "owned"]
 
 
