@@ -77,3 +77,15 @@ def test_unified_memory_gives_the_gpu_its_share():
     share = Datum[float](value=0.75, evidence=Evidence.STATED, source=SOURCE)
     mac = machine(unified_memory=True, gpu_usable_share=share, backend="metal")
     assert usable_bytes(mac, 1).value == 60 * 10**9
+
+
+def test_weights_alone_refuse_even_where_the_cache_is_not_modelled():
+    row = fit_row(
+        "b",
+        memory_bytes=stated(80 * 10**9),
+        weights_bytes=stated(90 * 10**9),
+        workspace_bytes=stated(10**9),
+        bytes_per_sequence=None,
+    )
+    assert (row.live_sequences, row.fits) == (0, False)
+    assert row.pool_bytes == -11 * 10**9

@@ -101,13 +101,12 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
     if row.live_sequences is None:
         yield "hardware fit", None, f"whether it fits ({row.note.rstrip('. ')})"
         return
+    one = row.bytes_per_sequence
+    takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""
     yield (
         "hardware fit",
         row.live_sequences > 0,
-        (
-            f"does not fit: weights and workspace {_leave(row.pool_bytes)}, one sequence of "
-            f"{context:,} tokens takes {row.bytes_per_sequence / GB:,.2f} GB"
-        ),
+        f"does not fit: weights and workspace {_leave(row.pool_bytes)}{takes}",
     )
     if site.needed_concurrency is not None:
         replicas = max(1, site.choice.count // site.choice.devices_per_replica)

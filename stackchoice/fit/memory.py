@@ -56,13 +56,24 @@ def fit_row(
         "bytes_per_sequence": bytes_per_sequence,
     }
     evidence = weakest(*(p.evidence for p in parts if p.known))
+    pool = None
+    if None not in (memory_bytes.value, weights_bytes.value, workspace_bytes.value):
+        pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
+    if pool is not None and pool <= 0:
+        # Nothing is left, so the size of a sequence need not be known.
+        return FitRow(
+            basis=basis, pool_bytes=pool, live_sequences=0, sequences_bytes=0,
+            left_over_bytes=pool, evidence=evidence, note=note, **sizes,
+        )  # fmt: skip
     missing = [name for name, value in sizes.items() if value is None]
-    if missing:
+    if pool is None or bytes_per_sequence is None:
         unknown = "unknown: " + ", ".join(missing)
-        return FitRow(basis=basis, evidence=evidence, note=f"{unknown}. {note}".strip(), **sizes)
-    pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
-    live = max(0, pool // bytes_per_sequence)  # type: ignore[operator]
-    used = live * bytes_per_sequence  # type: ignore[operator]
+        return FitRow(
+            basis=basis, pool_bytes=pool, evidence=evidence, note=f"{unknown}. {note}".strip(),
+            **sizes,
+        )  # fmt: skip
+    live = pool // bytes_per_sequence
+    used = live * bytes_per_sequence
     return FitRow(
         basis=basis,
         pool_bytes=pool,
