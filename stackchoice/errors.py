@@ -31,3 +31,7 @@ class EndpointError(StackchoiceError):
 
 class ReportError(StackchoiceError):
     """A report could not be rendered."""
+
+
+class ScoreError(StackchoiceError):
+    """A file of questions could not be read."""

@@ -58,16 +58,18 @@ def launch(
     tp: int = 1,
     settings: dict[str, Any] | None = None,
     draft_layers: int = 0,
-    bytes_per_head: int | None = None,
     facts: Facts | None = None,
+    **rest: Any,
 ) -> Launch:
-    """Return the launch that the allocators are asked with; no release means the newest known."""
+    """Return the launch that the allocators are asked with; no release means the newest known.
+
+    ``rest`` are further fields of ``Launch``.
+    """
     facts = facts or load_facts()
     engine = facts.engines.get(engine_id)
     return Launch(
         engine=engine_id, release=read_release(release, engine), config=config, kv_dtype=kv_dtype,
-        tp=tp, settings=settings or {}, draft_layers=draft_layers, bytes_per_head=bytes_per_head,
-        memory=facts.memory,
+        tp=tp, settings=settings or {}, draft_layers=draft_layers, memory=facts.memory, **rest,
     )  # fmt: skip
 
 

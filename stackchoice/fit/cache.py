@@ -17,7 +17,8 @@ from stackchoice.facts.allocation import KvFormat, MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import load_facts
 from stackchoice.fit.config import model_dtype, text_config
-from stackchoice.fit.layers import Layers, draft_layer, model_layers
+from stackchoice.fit.layers import Layers, model_layers
+from stackchoice.fit.layers import draft_layers as draft_head
 
 #: What happens to layers that need only a window: their own cache, every token, or not counted.
 Sliding = Literal["window", "charged", "excluded"]
@@ -136,9 +137,7 @@ def cache_layout(
     facts = memory or load_facts().memory
     text = text_config(config)
     dtype = kv_dtype or model_dtype(text) or "bfloat16"
-    layers = model_layers(config)
-    if draft_layers:
-        layers.append(draft_layer(config).model_copy(update={"layers": draft_layers}))
+    layers = model_layers(config) + draft_head(config, draft_layers)
     sizes = _Sizes(
         facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp if shard_heads
         else 1, expand_latent, bytes_per_head, index_dtype, draft_tokens,

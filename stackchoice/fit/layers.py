@@ -94,12 +94,17 @@ def model_layers(config: dict[str, Any]) -> list[Layers]:
     return groups + _index_layers(text)
 
 
-def draft_layer(config: dict[str, Any]) -> Layers:
-    """Return one layer of the model's own draft head: attention of the model's full kind."""
+def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
+    """Return layers of the model's own draft head: attention of its full kind, with its index."""
     text = text_config(config)
+    if not number:
+        return []
     if text.get("compress_ratios"):
-        return _windowed_entry(text, 1)
-    return _attention("full", 1, text)
+        return [_windowed_entry(text, number)]
+    own = [_attention("full", number, text)]
+    if text.get("index_topk"):
+        own.append(_index(text, number))
+    return own
 
 
 def layer_counts(text: dict[str, Any]) -> dict[str, int]:
@@ -213,7 +218,11 @@ def _index_layers(text: dict[str, Any]) -> list[Layers]:
     if types := text.get("indexer_types"):
         own = sum(1 for kind in counted({"indexer_types": types}, "indexer_types", layers)
                   if kind != "shared")  # fmt: skip
-    return [Layers(kind="index", layers=own, key_dim=need(text, "index_head_dim"))]
+    return [_index(text, own)]
+
+
+def _index(text: dict[str, Any], layers: int) -> Layers:
+    return Layers(kind="index", layers=layers, key_dim=need(text, "index_head_dim"))
 
 
 def _compressed(text: dict[str, Any]) -> list[Layers]:

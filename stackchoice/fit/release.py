@@ -10,7 +10,7 @@ from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Engine
 
-NUMBER = re.compile(r"(?<![\d-])v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)*)(?![\d-])")
+NUMBER = re.compile(r"(?<![\d-])v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)*)(?!\d)")
 BUILD = re.compile(r"\bb(\d{3,6})\b")
 DATE = re.compile(r"\b(20\d\d-\d\d(?:-\d\d)?)\b")
 #: What a build without version tags calls itself; it says nothing about the release.

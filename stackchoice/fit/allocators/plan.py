@@ -9,7 +9,7 @@ from packaging.version import Version
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
-from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
+from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.layers import layer_counts, model_layers
 from stackchoice.fit.release import Release
@@ -26,6 +26,8 @@ class Launch(Record):
     settings: dict[str, Any] = {}
     draft_layers: int = 0
     bytes_per_head: int | None = None
+    expand_latent: bool = False
+    sliding: Sliding = "window"
     memory: MemoryFacts
 
     def fact(self, key: str, family: str = "") -> Any:
@@ -84,14 +86,24 @@ class Launch(Record):
             return stated
         return bool(self.need("prefix_caching", "hybrid" if self.family == "hybrid" else ""))
 
-    def layout(self, kv_dtype: str | None = None, **changes: Any) -> CacheLayout:
+    @property
+    def stored_dtype(self) -> str | None:
+        """The cache type as it is stored: some engines turn a type into a record of their own."""
+        asked = self.kv_dtype or self.fact("kv_dtype")
+        form = self.memory.kv_format(asked) if asked else None
+        if form is not None and form.id == "fp8":
+            return self.fact("stored_fp8", self.family) or asked
+        return asked
+
+    def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
         return cache_layout(
-            self.config, kv_dtype or self.kv_dtype or self.fact("kv_dtype"),
+            self.config, self.stored_dtype,
             **{
                 "state": state_layout(self.engine, self.memory, self.version, self.settings),
                 "tp": self.tp, "draft_layers": self.draft_layers,
                 "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
+                "expand_latent": self.expand_latent, "sliding": self.sliding,
                 "memory": self.memory, **changes,
             },
         )  # fmt: skip

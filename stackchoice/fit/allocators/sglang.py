@@ -50,7 +50,7 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     cell = layout.kv_bytes_per_token
     if family == "hybrid":
         return _with_state(launch, layout, memory_bytes, page)
-    if family == "sliding":
+    if family == "sliding" and launch.sliding == "window":
         ratio = launch.settings.get("swa_full_tokens_ratio") or launch.need("window_tokens_ratio")
         windowed = sum(g.bytes_per_token for g in layout.groups if g.window_tokens is not None)
         tokens = int(memory_bytes // (cell + ratio * windowed)) // page * page

@@ -105,6 +105,8 @@ def plan(launch: Launch) -> Plan:
     UnknownRuleError
         Where the release's rule for this kind of model is not in the fact base.
     """
+    if launch.need("rule") != "block_groups":
+        raise UnknownRuleError(f"{launch.engine} has no pool of blocks that was read")
     if launch.family == "compressed":
         return _packed(launch)
     layout = launch.layout()
