@@ -30,6 +30,7 @@ class KvFormat(Record):
     latent_record_bytes: Datum[int] = Datum[int]()
     compressed_record_bytes: Datum[int] = Datum[int]()
     min_compute_capability: Datum[float] = Datum[float]()
+    engines: list[str] = Field(default=[], description="empty: not limited to some engines")
     note: str = ""
 
 

@@ -7,8 +7,11 @@ from typing import Any
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.records import Machine
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.budget import batched_tokens
+from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.release import read_release
 
 #: What each rule means, in words for people.
@@ -24,8 +27,9 @@ class Admission(Record):
     """What a release admits. ``live_sequences`` is None where no sourced rule tells.
 
     ``live_sequences`` are requests of ``context_tokens`` that run at once by the boot-time
-    arithmetic; ``max_concurrency`` is the same before rounding down. ``steady_state_note`` says
-    where a running server was seen to hold less.
+    arithmetic; ``max_concurrency`` is the same before rounding down. ``steady_live_sequences`` is
+    what fits once prompts are done (None: not known), and ``steady_state_note`` says where a
+    running server was seen to hold less than its boot figure.
     """
 
     engine: str
@@ -36,6 +40,7 @@ class Admission(Record):
     pool_bytes: int
     context_tokens: int
     live_sequences: int | None = None
+    steady_live_sequences: int | None = None
     max_concurrency: float | None = None
     blocks: int | None = None
     block_tokens: int | None = None
@@ -84,6 +89,7 @@ def admit(
     tp: int = 1,
     settings: dict[str, Any] | None = None,
     draft_layers: int = 0,
+    device: Machine | None = None,
     facts: Facts | None = None,
 ) -> Admission:
     """Return how many requests of ``context_tokens`` tokens run at once in ``pool_bytes``.
@@ -96,6 +102,8 @@ def admit(
         Memory the engine has for its cache, per device of a tensor-parallel group.
     settings
         Launch options under the engine's own names; an absent one is the release's default.
+    device
+        Where a default depends on the device (vLLM's batched tokens); unknown without it.
     """
     asked = launch(
         engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
@@ -110,16 +118,32 @@ def admit(
     if rule.value is None:
         return base.model_copy(update={"notes": [rule.note or "no rule of this engine is known"]})
     try:
+        if device is not None and rule.value == "block_groups":
+            asked = _with_device(asked, device)
         return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
     except (UnknownRuleError, UnknownCacheError) as error:
         return base.model_copy(update={"rule": None, "notes": [str(error)]})
+
+
+def _with_device(asked: Launch, device: Machine) -> Launch:
+    """Fill in what the release takes from the device."""
+    memory = device.memory_gib_reported.value
+    if memory is None and device.memory_gb.value is not None:
+        memory = device.memory_gb.value * GB / GIB
+    tokens = batched_tokens(
+        asked, memory, name=device.name, capability=float(device.compute_capability or 0)
+    )
+    settings = {**asked.settings, "max_num_batched_tokens": tokens}
+    return asked.model_copy(update={"settings": settings})
 
 
 def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     plan = vllm.plan(asked)
     blocks = plan.pool_blocks(pool)
     concurrency = plan.concurrency(blocks, context)
+    steady = plan.steady_blocks(context)
     return {
+        "steady_live_sequences": None if steady is None else blocks // steady,
         "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
         "block_tokens": plan.attention_block_tokens,
         "printed_pool_tokens": plan.printed_tokens(blocks, context),

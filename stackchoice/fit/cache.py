@@ -180,6 +180,8 @@ class _Sizes:
             return self._record_bytes(row, "compressed_record_bytes")
         if row.kind == "latent" and not self.expand:
             return self._record_bytes(row, "latent_record_bytes")
+        if row.kind == "latent" and not row.key_dim:
+            raise UnknownCacheError("config key 'qk_nope_head_dim' is needed to expand a latent")
         heads = share(row.kv_heads, self.tp)
         if self.bytes_per_head:
             return Fraction(heads * self.bytes_per_head)

@@ -82,7 +82,8 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     return admit(
         situation.engine, situation.release, situation.model.config.value or {},
         pool_bytes=max(0, pool), context_tokens=situation.context_tokens,
-        kv_dtype=situation.kv_dtype, tp=situation.tp, settings=situation.settings, facts=facts,
+        kv_dtype=situation.kv_dtype, tp=situation.tp, settings=situation.settings,
+        device=situation.machine, facts=facts,
     )  # fmt: skip
 
 

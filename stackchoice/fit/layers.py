@@ -186,10 +186,10 @@ def _kind(name: str) -> str:
 def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
     """Return attention layers: heads and sizes, or the latent of MLA."""
     if text.get("kv_lora_rank"):
-        nope, rope = need(text, "qk_nope_head_dim"), need(text, "qk_rope_head_dim")
+        nope, rope = text.get("qk_nope_head_dim") or 0, need(text, "qk_rope_head_dim")
         return Layers(
             kind="latent", layers=layers, latent_values=need(text, "kv_lora_rank") + rope,
-            kv_heads=need(text, "num_attention_heads"), key_dim=nope + rope,
+            kv_heads=need(text, "num_attention_heads"), key_dim=nope and nope + rope,
             value_dim=text.get("v_head_dim") or nope,
         )  # fmt: skip
     heads, key_dim = kv_heads(text), head_dim(text)

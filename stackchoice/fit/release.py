@@ -10,7 +10,7 @@ from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Engine
 
-NUMBER = re.compile(r"(?<![\d-])v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:dev|rc|a|b|post)\d*)*)(?!\d)")
+NUMBER = re.compile(r"(?<![\d-])v?(\d+\.\d+(?:\.\d+)*(?:[.-]?(?:dev|rc|a|b|post)\d*)*)(?!\d)")
 BUILD = re.compile(r"\bb(\d{3,6})\b")
 DATE = re.compile(r"\b(20\d\d-\d\d(?:-\d\d)?)\b")
 #: What a build without version tags calls itself; it says nothing about the release.
@@ -41,11 +41,8 @@ def read_release(text: str | None, engine: Engine | None = None) -> Release:
         return Release(text=text, order=build.group(1))
     number = NUMBER.search(text)
     if number and not UNTAGGED.match(number.group(1)):
-        order = number.group(1)
-        if re.search(rf"{re.escape(order)}[- ]?dev", text) and "dev" not in order:
-            order = f"{order}.dev0"
         try:
-            Version(order)
+            order = str(Version(number.group(1)))
         except InvalidVersion:
             return Release(text=text)
         return Release(text=text, order=order)

@@ -57,7 +57,7 @@ def weights_bytes(
     for parts, form_bits, form in clauses:
         for part in parts or _everything(form):
             bits.setdefault(part, form_bits)
-    if "experts" in bits and not expert_parameters and len(set(bits.values())) > 1:
+    if any("experts" in parts for parts, _, _ in clauses) and not expert_parameters:
         raise UnknownRuleError(f"encoding {encoding!r}: the experts' parameters are not given")
     vision = vision_parameters(config) if bits.get("rest", 16) < 16 else 0
     bits = {**dict.fromkeys(sizes, 16.0), **bits}

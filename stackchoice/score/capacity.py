@@ -5,95 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.load import Facts
-from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.plan import Launch, blocks, state_layout
 from stackchoice.fit.budget import batched_tokens, memory_for_cache
-from stackchoice.fit.cache import StateLayout, cache_layout
+from stackchoice.fit.cache import StateLayout
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.prefix import prefix_hit
 from stackchoice.fit.verdict import cache_type_runs, offload_verdict, pool_verdict
 from stackchoice.fit.weights import weights_bytes as resident_bytes
 from stackchoice.score.engines import engine_id
+from stackchoice.score.given import Answer, Given, answers, launch_of, layout_of
 from stackchoice.score.unknown import Unknown
 
-Given = dict[str, Any]
-Answer = dict[str, Any]
-
-#: How a question names the treatment of sliding layers.
-SLIDING = {
-    "charged": "charged", "charged_as_full": "charged", "excluded": "excluded",
-    "ignored": "charged", "window_exact": "window",
-}  # fmt: skip
-#: State in some known type: a question about keys and values does not depend on it.
-PLAIN_STATE = {"state": StateLayout(state_dtype="float32")}
-#: Launch options that a question may give beside its settings.
-AS_SETTINGS = (
-    "max_model_len", "block_size", "num_speculative_tokens", "gpu_memory_utilization",
-    "enable_prefix_caching", "decode_context_parallel", "mem_fraction_static",
-)  # fmt: skip
 #: The least and the most that any device tier batches, where the device is not given.
 TIERS = ("batched_tokens_other", "batched_tokens_160_gib")
 
 
-def answers(function: Callable[[Given, Facts], Answer]) -> Callable[..., Answer]:
-    """Turn what the fit room does not know into an unknown answer."""
-
-    def answer(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
-        try:
-            return function(given, facts)
-        except (UnknownCacheError, UnknownRuleError) as error:
-            raise Unknown(str(error)) from None
-        except KeyError as error:
-            raise Unknown(f"{error} is not given") from None
-
-    return answer
-
-
-def _launch(given: Given, facts: Facts) -> Launch:
-    """Return the launch a question describes."""
-    engine = engine_id(given.get("engine"), facts)
-    if engine is None:
-        raise Unknown(f"no rules of engine {given.get('engine')!r} are known")
-    settings = {k: given[k] for k in AS_SETTINGS if k in given} | (given.get("settings") or {})
-    settings = {k: v for k, v in settings.items() if v != "not given"}
-    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
-    # A rank of data parallelism with attention of its own sees the tensor parallel size given.
-    return launch(
-        engine, given.get("engine_version"), given["config"], kv_dtype=given.get("kv_dtype"),
-        tp=_tp(given), settings=settings, draft_layers=given.get("include_mtp_layers") or 0,
-        bytes_per_head=given.get("kv_bytes_per_head_k_plus_v"),
-        expand_latent=bool(given.get("engine_expands_mla")), sliding=SLIDING[sliding], facts=facts,
-    )  # fmt: skip
-
-
-def _tp(given: Given) -> int:
-    """Devices that share the heads."""
-    return given.get("tp") or 1 if given.get("tensor_sharding_of_heads", True) else 1
-
-
-def _layout(given: Given, facts: Facts, **changes: Any) -> Any:
-    """Return the cache layout of the engine that is named, or the plain one of no engine."""
-    if engine_id(given.get("engine"), facts) is not None and "state" not in changes:
-        return _launch(given, facts).layout(**{**PLAIN_STATE, **changes})
-    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
-    return cache_layout(
-        given["config"], given.get("kv_dtype"),
-        **{
-            "tp": _tp(given), "draft_layers": given.get("include_mtp_layers") or 0,
-            "expand_latent": bool(given.get("engine_expands_mla")),
-            "sliding": SLIDING[sliding],
-            "bytes_per_head": given.get("kv_bytes_per_head_k_plus_v"), "memory": facts.memory,
-            **changes,
-        },
-    )  # fmt: skip
-
-
 def kv_bytes_per_token(given: Given, facts: Facts) -> Answer:
     """Bytes a further token costs on one device, over all layers that keep every token."""
-    return {"bytes": _layout(given, facts).kv_bytes_per_token}
+    return {"bytes": layout_of(given, facts).kv_bytes_per_token}
 
 
 def state_bytes_per_sequence(given: Given, facts: Facts) -> Answer:
@@ -105,7 +36,7 @@ def state_bytes_per_sequence(given: Given, facts: Facts) -> Answer:
         update={"state_dtype": given.get("state_dtype") or own.state_dtype, "conv_dtype": conv}
     )
     drafted = (given.get("settings") or {}).get("num_speculative_tokens") or 0
-    layout = _layout({**given, "kv_dtype": None}, facts, state=state, draft_tokens=drafted)
+    layout = layout_of({**given, "kv_dtype": None}, facts, state=state, draft_tokens=drafted)
     return {"bytes": layout.state_bytes_per_sequence}
 
 
@@ -122,7 +53,7 @@ def weights_bytes(given: Given, facts: Facts) -> Answer:
 
 def memory_for_cache_bytes(given: Given, facts: Facts) -> Answer:
     """What a start subtracts down to the memory for its cache."""
-    return {"bytes": _budget(given, _launch({"config": {}, **given}, facts)).cache_bytes}
+    return {"bytes": _budget(given, launch_of({"config": {}, **given}, facts)).cache_bytes}
 
 
 def _budget(given: Given, asked: Launch) -> Any:
@@ -143,7 +74,7 @@ def _budget(given: Given, asked: Launch) -> Any:
 
 def block_layout(given: Given, facts: Facts) -> Answer:
     """Tokens of the blocks, and how much a state page is padded."""
-    plan = vllm.plan(_launch(given, facts))
+    plan = vllm.plan(launch_of(given, facts))
     windows = [g for g in plan.groups if g.kind == "window"]
     return {
         "attention_block_tokens": plan.attention_block_tokens,
@@ -157,7 +88,7 @@ def block_layout(given: Given, facts: Facts) -> Answer:
 
 def pool_blocks(given: Given, facts: Facts) -> Answer:
     """Blocks in the memory found for the cache."""
-    asked = _launch(given, facts)
+    asked = launch_of(given, facts)
     if asked.need("rule") == "quotient":
         return {"blocks": quotient.pool_blocks(asked, given["memory_for_cache_bytes"])}
     return {"blocks": _vllm_blocks(given, asked, vllm.plan(asked))}
@@ -177,7 +108,7 @@ def pool_tokens(given: Given, facts: Facts) -> Answer:
         settings = given["settings"]
         length = settings["max_model_len"]
         return {"tokens": int(_by_fixed_blocks(given, fixed) * length)}
-    asked = _launch(given, facts)
+    asked = launch_of(given, facts)
     rule = asked.need("rule")
     if rule == "token_pool":
         return {"tokens": sglang.pools(asked, given["memory_for_cache_bytes"]).tokens}
@@ -203,7 +134,7 @@ def max_concurrency(given: Given, facts: Facts) -> Answer:
         return {"requests": _by_fixed_blocks(given, fixed)}
     settings = given.get("settings") or {}
     if settings.get("max_mamba_cache_size") and not given.get("pool_tokens"):
-        asked = _launch({"config": {}, **given}, facts)
+        asked = launch_of({"config": {}, **given}, facts)
         if settings.get("speculative_num_steps"):
             raise Unknown("state slots of SGLang with speculative decoding were not checked")
         return {"requests": settings["max_mamba_cache_size"] // sglang.slots_per_request(asked)}
@@ -211,7 +142,7 @@ def max_concurrency(given: Given, facts: Facts) -> Answer:
         if share := next((v for k, v in given.items() if k.startswith("pool_share_of_")), None):
             return {"requests": int(1 / share)}
         return {"requests": given["pool_tokens"] / settings["max_model_len"]}
-    asked = _launch(given, facts)
+    asked = launch_of(given, facts)
     if asked.need("rule") != "block_groups":
         return {"requests": pool_tokens(given, facts)["tokens"] / asked.context_tokens}
     plan = vllm.plan(asked)
@@ -220,7 +151,7 @@ def max_concurrency(given: Given, facts: Facts) -> Answer:
 
 def max_model_len(given: Given, facts: Facts) -> Answer:
     """The length a refused start proposes, and what one request of full length needs."""
-    asked = _launch(given, facts)
+    asked = launch_of(given, facts)
     plan, length = vllm.plan(asked), asked.context_tokens
     return {
         "max_model_len_tokens": plan.longest(given["memory_for_cache_bytes"], length),
@@ -236,21 +167,21 @@ def cache_bytes(given: Given, facts: Facts) -> Answer:
     if given.get("request_tokens") is not None:
         return {"blocks": blocks(given["request_tokens"], given["block_size"])}
     if given.get("tokens") is not None:
-        rate = _layout(given, facts).kv_bytes_per_token
-        windows = [g for g in _layout(given, facts).groups if g.window_tokens is not None]
+        rate = layout_of(given, facts).kv_bytes_per_token
+        windows = [g for g in layout_of(given, facts).groups if g.window_tokens is not None]
         held = sum(g.bytes_at(given["tokens"]) for g in windows)
         return {"bytes": round(rate * given["tokens"]) + held}
     parallel, context = given.get("n_parallel") or 1, given["n_ctx"]
     engine = engine_id(given.get("engine"), facts)
     if engine is None or facts.memory.fact(engine, "rule", None).value != "cells":
-        layout = _layout(given, facts)
+        layout = layout_of(given, facts)
         if layout.state_bytes_per_sequence:
             layout = layout.model_copy(
                 update={"groups": [g for g in layout.groups if not g.state_bytes]}
             )
         return {"bytes": parallel * layout.bytes_per_sequence(context)}
     held = llamacpp.cells(
-        _launch(given, facts), context, sequences=parallel, ubatch=given.get("n_ubatch"),
+        launch_of(given, facts), context, sequences=parallel, ubatch=given.get("n_ubatch"),
         full_window=bool(given.get("swa_full")),
     )  # fmt: skip
     return {
@@ -262,7 +193,7 @@ def cache_bytes(given: Given, facts: Facts) -> Answer:
 
 def fits(given: Given, facts: Facts) -> Answer:
     """Whether it starts, with the code of the reason."""
-    asked = _launch(given, facts)
+    asked = launch_of(given, facts)
     gpu = given.get("gpu") or {}
     capability = _capability(gpu.get("arch"))
     if cache_type_runs(asked, capability) is False:
@@ -305,9 +236,7 @@ def _pool_verdict(given: Given, asked: Launch) -> Any:
     if memory is None and given.get("num_gpu_blocks") is None:
         if asked.need("rule") == "token_pool":
             fraction = asked.settings["mem_fraction_static"]
-            memory = round(
-                (fraction * given["gpu"]["memory_gib"] - given["weights_gib"]) * GIB
-            )
+            memory = round((fraction * given["gpu"]["memory_gib"] - given["weights_gib"]) * GIB)
         else:
             budget = _budget(given, asked)
             memory, device = budget.cache_bytes, round(given["gpu"]["memory_gib"] * GIB)
@@ -325,7 +254,7 @@ def _capability(arch: str | None) -> float | None:
 def prefix_cache_hit(given: Given, facts: Facts) -> Answer:
     """What the prefix cache gives back of a prompt."""
     hit = prefix_hit(
-        _launch(given, facts), prompt_tokens=given.get("prompt_tokens"),
+        launch_of(given, facts), prompt_tokens=given.get("prompt_tokens"),
         seen_before=given.get("times_seen_before", 1),
         shared_tokens=given.get("shared_prefix_tokens"),
         identical=given.get("prompts_identical", True),

@@ -19,6 +19,8 @@ from stackchoice.score.unknown import Unknown
 
 #: Questions about kernels and logs, which need the kernel path.
 LATER = ("read_config", "kernel_path", "read_log")
+#: What a question names where it is about arithmetic and no engine.
+NO_ENGINE = ("any", "calculator")
 
 
 class Line(Record):
@@ -103,8 +105,8 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     base = {"id": row["id"], "ask": ask}
     apart = assumed.get(str(row.get("case", row["id"].split(".")[0])), "")
     named = given.get("engine")
-    if not apart and named and engine_id(named, facts) is None and named not in ("any",
-                                                                               "calculator"):  # fmt: skip
+    unnamed = named in (None, "", *NO_ENGINE)
+    if not apart and not unnamed and engine_id(named, facts) is None:
         apart = f"engine {named!r} is not in the fact base"
     base["counted"] = not apart
     try:

@@ -71,6 +71,4 @@ def packed_groups(launch: Launch, block: int) -> tuple[list[dict[str, Any]], int
 
 def common_size(counts: list[int], least: int) -> int:
     """Tuples of a group: the number with the least padding overall, the larger of two equals."""
-    return min(
-        range(least, max(counts) + 1), key=lambda d: (sum(-c % d for c in counts), -d)
-    )
+    return min(range(least, max(counts) + 1), key=lambda d: (sum(-c % d for c in counts), -d))

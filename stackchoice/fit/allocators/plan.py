@@ -91,6 +91,11 @@ class Launch(Record):
         """The cache type as it is stored: some engines turn a type into a record of their own."""
         asked = self.kv_dtype or self.fact("kv_dtype")
         form = self.memory.kv_format(asked) if asked else None
+        if form is not None and form.engines and self.engine not in form.engines:
+            raise UnknownRuleError(
+                f"cache type {form.id!r} is not known in {self.engine}; it is one of "
+                f"{', '.join(form.engines)}"
+            )
         if form is not None and form.id == "fp8":
             return self.fact("stored_fp8", self.family) or asked
         return asked

@@ -66,6 +66,16 @@ class Plan(Record):
         held = min(group.window_tokens - 1 + self.batched_tokens, tokens)
         return blocks(held, group.block_tokens) + 1
 
+    def steady_blocks(self, tokens: int) -> int | None:
+        """Blocks of a request that only decodes (None: unknown, where states pile up).
+
+        Window groups have given back what lies before the window by then.
+        """
+        if any(g.kind == "state" for g in self.groups):
+            return None
+        one_step = self.model_copy(update={"batched_tokens": 1})
+        return one_step.request_blocks(tokens)
+
     def concurrency(self, pool_blocks: int, tokens: int) -> float:
         """Requests of that length the pool holds, as "Maximum concurrency" prints it."""
         return pool_blocks / self.request_blocks(tokens)
@@ -162,9 +172,7 @@ def _hybrid(launch: Launch, full: list[LayerGroup], state: LayerGroup) -> Plan:
     block = max(block, int(launch.settings.get("block_size") or 0))
     page = block * token_bytes
     size = _group_size(launch, [attention, state.layers])
-    mode = launch.settings.get("mamba_cache_mode") or (
-        "align" if launch.prefix_caching else "none"
-    )
+    mode = launch.settings.get("mamba_cache_mode") or ("align" if launch.prefix_caching else "none")
     if mode == "all":
         raise UnknownRuleError("mamba_cache_mode 'all' rounds to the kernel's chunk, not read")
     copies = launch.need("state_copies_prefix_caching") if mode == "align" else 1
