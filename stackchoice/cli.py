@@ -120,6 +120,22 @@ def lab_command(
     raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", str(where)]))
 
 
+@app.command("score")
+def score_command(
+    file: Annotated[Path, typer.Argument(help="Questions with answers, one JSON object a line.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer every question from what it gives, and count who was right.
+
+    The public cases ship as data/cases.jsonl.
+    """
+    from stackchoice.score import score_file
+    from stackchoice.score.run import describe
+
+    score = score_file(file)
+    print(score.model_dump_json(indent=2) if as_json else describe(score))
+
+
 @app.command("doctor")
 def doctor_command(as_json: JsonFlag = False) -> None:
     """Tell what works on this machine: OK or FAIL per item, with the fix."""

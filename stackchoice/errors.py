@@ -17,6 +17,10 @@ class UnknownCacheError(StackchoiceError):
     """A model's config has a layer kind whose cache arithmetic is not known here."""
 
 
+class UnknownRuleError(StackchoiceError):
+    """No sourced rule tells how an engine release shares out its memory in this case."""
+
+
 class EngineError(StackchoiceError):
     """The embedded engine is not installed, did not start or stopped."""
 
@@ -27,3 +31,7 @@ class EndpointError(StackchoiceError):
 
 class ReportError(StackchoiceError):
     """A report could not be rendered."""
+
+
+class ScoreError(StackchoiceError):
+    """A file of questions could not be read."""

@@ -83,7 +83,7 @@ def test_missing_kv_heads_means_every_head_has_its_own():
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"index_topk": 2048}, "index_topk"),
+        ({"index_topk": 2048}, "index_head_dim"),
         ({"hybrid_override_pattern": "M-M*"}, "hybrid_override_pattern"),
         ({"layer_types": ["full_attention", "mystery"] * 16}, "mystery"),
         ({"sliding_window": 4096, "model_type": "novel"}, "sliding_window"),

@@ -79,7 +79,7 @@ class Fit(Record):
     machine: str
     devices: int
     context_tokens: int | None
-    kv_bytes_per_token: int | None
+    kv_bytes_per_token: int | float | None
     state_bytes_per_sequence: int | None
     bytes_per_sequence: int | None
     rows: list[FitRow]

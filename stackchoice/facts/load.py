@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from stackchoice.errors import FactsError
+from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import frame
 from stackchoice.facts.records import (
@@ -40,6 +41,8 @@ LISTS = {
     "prices/sellers.yaml": ("sellers", Seller),
 }
 FOLDERS = {"models": Model, "engines": Engine}
+#: Files whose lists together make the facts about memory.
+MEMORY = ("formats.yaml", "allocators.yaml")
 
 
 class Facts(Record):
@@ -54,6 +57,7 @@ class Facts(Record):
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
+    memory: MemoryFacts
     sha256: str
 
     def assumed(self, assumption_id: str) -> float:
@@ -106,10 +110,14 @@ def _load(folder: Path) -> Facts:
             _record(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
+    lists: dict[str, Any] = {}
+    for name in MEMORY:
+        lists |= _file(folder / name, folder, digest)
+    memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
     by_id = {
         k: _keyed(read[k], k) for k in ("models", "machines", "engines", "sellers", "assumptions")
     }
-    return Facts(**{**read, **by_id}, sha256=digest.hexdigest())
+    return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:

@@ -1,67 +1,79 @@
 """Cache bytes per layer kind, from a model's own ``config.json``.
 
-Bytes per sequence are what one live sequence occupies: keys and values that grow with its
-tokens, sliding-window layers that grow up to their window, and recurrent state that does not
-grow. Formulas: the architecture's own reference implementation in Transformers.
+Bytes per sequence are what one live sequence occupies on one device: keys and values that grow
+with its tokens, sliding-window layers that grow up to their window, compressed layers that grow
+by one entry every few tokens, and recurrent state that does not grow. What an engine's blocks
+and slots add to that is ``allocators``' business.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from fractions import Fraction
+from math import ceil
+from typing import Any, Literal
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.allocation import KvFormat, MemoryFacts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.load import load_facts
+from stackchoice.fit.config import model_dtype, text_config
+from stackchoice.fit.layers import Layers, model_layers
+from stackchoice.fit.layers import draft_layers as draft_head
 
-BYTES_PER_ELEMENT = {"float32": 4, "bfloat16": 2, "float16": 2, "fp8": 1, "int8": 1}
+#: What happens to layers that need only a window: their own cache, every token, or not counted.
+Sliding = Literal["window", "charged", "excluded"]
 
-#: Config keys of layer kinds whose arithmetic is not modelled; guessing would be wrong.
-NOT_MODELLED = {
-    "index_topk": "sparse-attention indexer keys",
-    "compress_ratios": "compressed attention layers",
-    "attention_chunk_size": "chunked attention",
-    "hybrid_override_pattern": "Mamba layers",
-    "linear_attn_config": "Kimi Delta Attention layers",
-    "ssm_cfg": "state-space layers",
-    "ssm_state_size": "Mamba layers",
-    "mamba_d_state": "Mamba layers",
-    "mamba_d_ssm": "Mamba layers",
-    "block_configs": "layers that differ one by one",
-    "cross_attention_layers": "cross-attention layers",
-    "num_kv_shared_layers": "layers that share one cache",
-    "sparse_attention_config": "block-sparse attention with an index cache",
-    "multi_query": "multi-query attention in its old notation",
-    "new_decoder_architecture": "grouped-query attention in its old notation",
-}
+#: Names in the layout, as configs write them.
+KIND_NAMES = {
+    "full": "full_attention", "sliding": "sliding_attention", "chunked": "chunked_attention",
+    "latent": "latent_attention", "gated_delta": "linear_attention",
+}  # fmt: skip
 
-#: Model types whose every layer slides when ``sliding_window`` is set and no list is given.
-EVERY_LAYER_SLIDES = ("mistral", "mixtral", "phi3", "starcoder2")
+
+class StateLayout(Record):
+    """How an engine keeps recurrent state: the default is the reference path in Transformers.
+
+    ``None`` takes the state's type from the config and the convolution's from the model.
+    """
+
+    state_dtype: str | None = None
+    conv_dtype: str | None = None
+    all_conv_columns: bool = True
 
 
 class LayerGroup(Record):
-    """Layers of one kind. ``window_tokens`` is None where the cache grows without limit."""
+    """Layers of one kind. ``window_tokens`` is None where the cache grows without limit.
+
+    ``ratio`` tokens share one entry of ``bytes_per_token`` bytes (1 outside compressed layers).
+    """
 
     kind: str
     layers: int
     bytes_per_token: int = 0
     window_tokens: int | None = None
     state_bytes: int = 0
+    ratio: int = 1
 
     def bytes_at(self, tokens: int) -> int:
         """Bytes that these layers hold for one sequence of ``tokens`` tokens."""
         held = tokens if self.window_tokens is None else min(tokens, self.window_tokens)
-        return held * self.bytes_per_token + self.state_bytes
+        return held // self.ratio * self.bytes_per_token + self.state_bytes
 
 
 class CacheLayout(Record):
-    """All cache-bearing layers of a model, at one cache type."""
+    """All cache-bearing layers of a model, at one cache type, on one device."""
 
     groups: list[LayerGroup]
     kv_dtype: str
 
     @property
-    def kv_bytes_per_token(self) -> int:
+    def kv_bytes_per_token(self) -> int | float:
         """Bytes each further token costs, in layers that keep every token."""
-        return sum(g.bytes_per_token for g in self.groups if g.window_tokens is None)
+        total = sum(
+            (Fraction(g.bytes_per_token, g.ratio) for g in self.groups if g.window_tokens is None),
+            Fraction(0),
+        )
+        return int(total) if total.denominator == 1 else float(total)
 
     @property
     def state_bytes_per_sequence(self) -> int:
@@ -73,7 +85,21 @@ class CacheLayout(Record):
         return sum(g.bytes_at(tokens) for g in self.groups)
 
 
-def cache_layout(config: dict[str, Any], kv_dtype: str | None = None) -> CacheLayout:
+def cache_layout(
+    config: dict[str, Any],
+    kv_dtype: str | None = None,
+    *,
+    state: StateLayout | None = None,
+    tp: int = 1,
+    draft_layers: int = 0,
+    draft_tokens: int = 0,
+    expand_latent: bool = False,
+    shard_heads: bool = True,
+    sliding: Sliding = "window",
+    bytes_per_head: int | None = None,
+    index_dtype: str | None = None,
+    memory: MemoryFacts | None = None,
+) -> CacheLayout:
     """Read the cache layout of a model from its ``config.json``.
 
     Parameters
@@ -82,6 +108,20 @@ def cache_layout(config: dict[str, Any], kv_dtype: str | None = None) -> CacheLa
         The parsed file; a multimodal model's ``text_config`` is found inside it.
     kv_dtype
         Type of the stored keys and values; the model's own ``dtype`` when not given.
+    state
+        How recurrent state is kept; the reference path when not given.
+    tp
+        Devices that share the heads. Heads that do not divide are repeated on every device that
+        needs one; a latent and an index are repeated on all.
+    draft_layers, draft_tokens
+        Attention layers of a draft head that hold cache too, and tokens it drafts: each widens
+        the convolution by a column.
+    expand_latent
+        The release stores expanded keys and values in place of an MLA latent.
+    bytes_per_head
+        Bytes of K plus V of one head and token, for a cache type that is not in the fact base.
+    index_dtype
+        Type of sparse-attention index keys; 8 bits with a scale when not given.
 
     Raises
     ------
@@ -90,107 +130,131 @@ def cache_layout(config: dict[str, Any], kv_dtype: str | None = None) -> CacheLa
 
     Notes
     -----
-    Full and sliding attention: ``layers x 2 x kv_heads x head_dim x bytes`` per token. MLA:
-    ``layers x (kv_lora_rank + qk_rope_head_dim) x bytes``. Gated DeltaNet: a state matrix
-    ``value_heads x key_dim x value_dim`` in ``mamba_ssm_dtype`` and, on the reference path,
-    all ``linear_conv_kernel_dim`` convolution columns in the model's dtype.
+    Attention: ``layers x heads x (key_dim + value_dim) x bytes`` per token. MLA: ``layers x
+    (kv_lora_rank + qk_rope_head_dim) x bytes``. Recurrent: the state's values in its type and
+    ``channels x columns`` of convolution, all columns on the reference path, one less elsewhere.
     """
-    text = config.get("text_config", config)
-    for key, what in NOT_MODELLED.items():
-        if text.get(key):
-            raise UnknownCacheError(
-                f"config key {key!r}: the cache arithmetic of {what} is not in this release; "
-                "the cache size is unknown"
-            )
-    model_dtype = text.get("dtype") or text.get("torch_dtype") or config.get("torch_dtype")
-    dtype = kv_dtype or model_dtype or "bfloat16"
-    if dtype not in BYTES_PER_ELEMENT:
-        known = ", ".join(BYTES_PER_ELEMENT)
-        raise UnknownCacheError(f"cache type {dtype!r} is not known; known: {known}")
-    counts = _layer_counts(text)
-    groups = [
-        group
-        for kind, layers in counts.items()
-        if (group := _group(kind, layers, text, BYTES_PER_ELEMENT[dtype], model_dtype))
-    ]
+    facts = memory or load_facts().memory
+    text = text_config(config)
+    dtype = kv_dtype or model_dtype(text) or "bfloat16"
+    layers = model_layers(config) + draft_head(config, draft_layers)
+    sizes = _Sizes(
+        facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp if shard_heads
+        else 1, expand_latent, bytes_per_head, index_dtype, draft_tokens,
+    )  # fmt: skip
+    groups = [sizes.group(row) for row in layers]
+    if sliding == "charged":
+        groups = [g.model_copy(update={"window_tokens": None}) for g in groups]
+    elif sliding == "excluded":
+        groups = [g for g in groups if g.window_tokens is None]
     return CacheLayout(groups=groups, kv_dtype=dtype)
 
 
-def _layer_counts(text: dict[str, Any]) -> dict[str, int]:
-    """Count layers by kind: from ``layer_types``, else from the interval or pattern keys."""
-    layers = _need(text, "num_hidden_layers")
-    types = text.get("layer_types")
-    if types:
-        return {kind: types.count(kind) for kind in dict.fromkeys(types)}
-    if interval := text.get("full_attention_interval"):
-        full = layers // interval
-        return {"linear_attention": layers - full, "full_attention": full}
-    if text.get("sliding_window") and (pattern := text.get("sliding_window_pattern")):
-        full = layers // pattern
-        return {"sliding_attention": layers - full, "full_attention": full}
-    if text.get("sliding_window") and text.get("use_sliding_window", True):
-        if text.get("model_type") not in EVERY_LAYER_SLIDES:
-            raise UnknownCacheError(
-                "config has 'sliding_window' but neither 'layer_types' nor a pattern; which "
-                "layers slide is unknown; take the publisher's full config.json"
-            )
-        return {"sliding_attention": layers}
-    return {"full_attention": layers}
+class _Sizes:
+    """Turns shapes into bytes on one device."""
 
+    def __init__(
+        self, facts: MemoryFacts, dtype: str, own: str, state: StateLayout, tp: int, expand: bool,
+        bytes_per_head: int | None, index_dtype: str | None, draft_tokens: int,
+    ) -> None:  # fmt: skip
+        self.facts, self.own, self.state, self.tp, self.expand = facts, own, state, tp, expand
+        self.bytes_per_head, self.draft_tokens = bytes_per_head, draft_tokens
+        self.format = None if bytes_per_head else self._format(dtype)
+        self.index_format = self._format(index_dtype) if index_dtype else None
 
-def _group(
-    kind: str, layers: int, text: dict[str, Any], element: int, model_dtype: str | None
-) -> LayerGroup | None:
-    if kind == "linear_attention":
-        key_heads, key_dim, value_heads, value_dim, columns = (
-            _need(text, f"linear_{name}")
-            for name in (
-                "num_key_heads", "key_head_dim", "num_value_heads", "value_head_dim",
-                "conv_kernel_dim",
-            )
-        )  # fmt: skip
-        state = value_heads * key_dim * value_dim * _bytes(text.get("mamba_ssm_dtype", "float32"))
-        channels = 2 * key_heads * key_dim + value_heads * value_dim
-        convolution = channels * columns * _bytes(model_dtype or "bfloat16")
-        return LayerGroup(kind=kind, layers=layers, state_bytes=layers * (state + convolution))
-    if kind not in ("full_attention", "sliding_attention"):
-        raise UnknownCacheError(f"layer type {kind!r}: its cache arithmetic is not known")
-    window = _need(text, "sliding_window") if kind == "sliding_attention" else None
-    if "kv_lora_rank" in text:
-        values = text["kv_lora_rank"] + _need(text, "qk_rope_head_dim")
+    def group(self, row: Layers) -> LayerGroup:
+        state = row.layers * self._state_bytes(row) if row.state_heads else 0
+        per_token = 0 if row.state_heads else ceil(row.layers * self._token_bytes(row))
         return LayerGroup(
-            kind="latent_attention", layers=layers, bytes_per_token=layers * values * element
-        )
-    heads, head_dim = _head_shape(text, kind)
-    per_token = layers * 2 * heads * head_dim * element
-    return LayerGroup(kind=kind, layers=layers, bytes_per_token=per_token, window_tokens=window)
+            kind=KIND_NAMES.get(row.kind, row.kind), layers=row.layers, bytes_per_token=per_token,
+            window_tokens=row.window_tokens, state_bytes=state, ratio=row.ratio,
+        )  # fmt: skip
+
+    def _token_bytes(self, row: Layers) -> Fraction:
+        """Bytes one layer keeps for one token (one entry, in compressed layers)."""
+        if row.kind == "index":
+            return self._index_bytes(row)
+        if row.kind == "block_index":
+            return row.key_dim * self._bits(self._format(self.own)) / 8
+        if row.kind == "compressed":
+            return self._record_bytes(row, "compressed_record_bytes")
+        if row.kind == "latent" and not self.expand:
+            return self._record_bytes(row, "latent_record_bytes")
+        if row.kind == "latent" and not row.key_dim:
+            raise UnknownCacheError("config key 'qk_nope_head_dim' is needed to expand a latent")
+        heads = share(row.kv_heads, self.tp)
+        if self.bytes_per_head:
+            return Fraction(heads * self.bytes_per_head)
+        scales = 2 * self.format.scale_bytes_per_head
+        values = row.key_dim + row.value_dim
+        return heads * (values * self._bits(self.format) / 8 + scales)
+
+    def _record_bytes(self, row: Layers, kind: str) -> Fraction:
+        """Bytes of one latent: a record of its own layout, or values times bits."""
+        if self.bytes_per_head:
+            return Fraction(self.bytes_per_head)
+        record = getattr(self.format, kind)
+        if record.known:
+            return Fraction(record.value)
+        if self.format.scale_bytes_per_head:
+            raise UnknownCacheError(
+                f"cache type {self.format.id!r}: its layout for a latent cache is not known"
+            )
+        return row.latent_values * self._bits(self.format) / 8
+
+    def _index_bytes(self, row: Layers) -> Fraction:
+        if self.index_format:
+            return row.key_dim * self._bits(self.index_format) / 8
+        groups = ceil(row.key_dim / self.facts.record("index_scale_group"))
+        return Fraction(row.key_dim + groups * self.facts.record("index_scale_bytes"))
+
+    def _state_bytes(self, row: Layers) -> int:
+        """Bytes one layer keeps for one sequence: the state, and the convolution's columns."""
+        state = Fraction(0)
+        if row.state_values:
+            dtype = self.state.state_dtype or row.state_dtype
+            if dtype is None:
+                raise UnknownCacheError(
+                    f"the config does not say in which type a {row.kind} state is kept; give it"
+                )
+            state = even(row.state_values, row.state_heads, self.tp) * self._bits(
+                self._format(dtype)
+            )
+        columns = row.conv_kernel - (not self.state.all_conv_columns) + self.draft_tokens
+        kept = 0 if self.state.conv_dtype == "none" else columns
+        conv_bits = self._bits(self._format(self.state.conv_dtype or self.own)) if kept else 0
+        channels = even(row.conv_channels, row.state_heads, self.tp)
+        return int((state + channels * kept * conv_bits) / 8)
+
+    def _format(self, name: str) -> KvFormat:
+        found = self.facts.kv_format(name)
+        if found is None:
+            known = ", ".join(f.id for f in self.facts.kv_formats)
+            raise UnknownCacheError(f"cache type {name!r} is not known; known: {known}")
+        return found
+
+    @staticmethod
+    def _bits(form: KvFormat) -> Fraction:
+        if form.bits.value is None:
+            raise UnknownCacheError(f"cache type {form.id!r}: its bits per value are not known")
+        return Fraction(form.bits.value)
 
 
-def _head_shape(text: dict[str, Any], kind: str) -> tuple[int, int]:
-    """KV heads and head size; global layers may have their own (``global_head_dim``)."""
-    heads = text.get("num_key_value_heads") or _need(text, "num_attention_heads")
-    # Never the quotient where the file says otherwise: GLM and Gemma differ from it.
-    head_dim = text.get("head_dim") or _need(text, "hidden_size") // _need(
-        text, "num_attention_heads"
-    )
-    if kind == "full_attention":
-        heads = text.get("num_global_key_value_heads") or heads
-        head_dim = text.get("global_head_dim") or head_dim
-    return heads, head_dim
+def share(heads: int, tp: int) -> int:
+    """Heads of one device: an even share, or one repeated head where there are fewer than devices.
 
-
-def _need(text: dict[str, Any], key: str) -> int:
-    value = text.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+    Source: vLLM ``ModelConfig.get_num_kv_heads``.
+    """
+    if heads % tp and tp % heads:
         raise UnknownCacheError(
-            f"config key {key!r} is {value!r}; a positive whole number is needed"
+            f"{heads} KV heads do not divide over {tp} devices, and {tp} devices do not repeat "
+            f"{heads} heads evenly; take another tensor parallel size"
         )
-    return value
+    return max(1, heads // tp)
 
 
-def _bytes(dtype: str) -> int:
-    if dtype not in BYTES_PER_ELEMENT:
-        raise UnknownCacheError(
-            f"state type {dtype!r} is not known; known: {', '.join(BYTES_PER_ELEMENT)}"
-        )
-    return BYTES_PER_ELEMENT[dtype]
+def even(values: int, heads: int, tp: int) -> int:
+    """Values of one device where every head is as large as the others."""
+    if heads % tp:
+        raise UnknownCacheError(f"{heads} state heads do not divide over {tp} devices")
+    return values // tp

@@ -1,0 +1,117 @@
+"""Facts about memory: formats of stored values, and what each engine release does by default.
+
+Which release follows which rule is data; ``fit/`` holds the rules that these names choose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+from pydantic import Field, field_validator
+
+from stackchoice.facts.datum import Datum, Record
+
+Scalar = float | int | bool | str
+
+
+class KvFormat(Record):
+    """How an engine stores one cached value.
+
+    ``scale_bytes_per_head`` are added for the keys and again for the values of each head and
+    token. The three records are bytes per token and layer of layouts that are not values times
+    bits: an MLA latent, a compressed layer's entry.
+    """
+
+    id: str
+    aliases: list[str] = []
+    bits: Datum[float] = Datum[float]()
+    scale_bytes_per_head: int = Field(default=0, ge=0)
+    latent_record_bytes: Datum[int] = Datum[int]()
+    compressed_record_bytes: Datum[int] = Datum[int]()
+    min_compute_capability: Datum[float] = Datum[float]()
+    engines: list[str] = Field(default=[], description="empty: not limited to some engines")
+    note: str = ""
+
+
+class WeightFormat(Record):
+    """Bits per weight of an encoding, scales included."""
+
+    id: str
+    aliases: list[str] = []
+    bits: Datum[float]
+
+
+class LayerRecord(Record):
+    """A size, in bytes or tokens, that a reference implementation fixes and no config gives."""
+
+    id: str
+    datum: Datum[float]
+    meaning: str
+
+
+class AllocatorFact(Record):
+    """One behaviour of an engine from a release on. ``since`` empty: as old as anybody looked.
+
+    ``family`` limits the fact to models with that trait (``hybrid``, ``sliding``, ``latent``);
+    empty means every model.
+    """
+
+    engine: str
+    key: str
+    since: str = ""
+    family: str = ""
+    value: Datum[Scalar]
+
+    @field_validator("since")
+    @classmethod
+    def _ordered(cls, since: str) -> str:
+        if since:
+            release_order(since)
+        return since
+
+
+def release_order(text: str) -> Version:
+    """Order releases and builds alike: ``b8920`` is build 8920."""
+    try:
+        return Version(text.removeprefix("b"))
+    except InvalidVersion:
+        raise ValueError(f"release {text!r} is not a version that can be ordered") from None
+
+
+class MemoryFacts(Record):
+    """Everything above, with look-ups."""
+
+    kv_formats: list[KvFormat]
+    weight_formats: list[WeightFormat]
+    layer_records: list[LayerRecord]
+    allocators: list[AllocatorFact]
+
+    def kv_format(self, name: str) -> KvFormat | None:
+        """Return the cache format of that id or alias."""
+        return next((f for f in self.kv_formats if name in (f.id, *f.aliases)), None)
+
+    def weight_format(self, name: str) -> WeightFormat | None:
+        """Return the weight encoding of that id or alias, whatever its case."""
+        wanted = name.lower()
+        return next((f for f in self.weight_formats if wanted in (f.id, *f.aliases)), None)
+
+    def record(self, record_id: str) -> int:
+        """Return a fixed size by its id."""
+        return int(next(r.datum.value for r in self.layer_records if r.id == record_id) or 0)
+
+    def fact(self, engine: str, key: str, release: Version | None, family: str = "") -> Datum[Any]:
+        """Return what ``engine`` does at ``release`` (None: the newest that is known).
+
+        A fact of the model's ``family`` beats the general one. Unknown is a datum without value.
+        """
+        for wanted in dict.fromkeys((family, "")):
+            rows = [
+                f for f in self.allocators
+                if (f.engine, f.key, f.family) == (engine, key, wanted)
+                and (release is None or not f.since or release_order(f.since) <= release)
+            ]  # fmt: skip
+            if rows:
+                newest = max(rows, key=lambda f: release_order(f.since or "0"))
+                return newest.value
+        return Datum[Any]()

@@ -1,0 +1,191 @@
+"""How many sequences an engine release lets run in a memory: one entry to every allocator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.records import Machine
+from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.budget import batched_tokens
+from stackchoice.fit.memory import GB, GIB
+from stackchoice.fit.release import read_release
+
+#: What each rule means, in words for people.
+RULES = {
+    "block_groups": "blocks of the pool over the blocks one request takes",
+    "token_pool": "the least of token pool, state slots and window pool",
+    "cells": "fixed slots, each with its own cells",
+    "quotient": "plain quotient: the engine's own admission is not sourced",
+}
+
+
+class Admission(Record):
+    """What a release admits. ``live_sequences`` is None where no sourced rule tells.
+
+    ``live_sequences`` are requests of ``context_tokens`` that run at once by the boot-time
+    arithmetic; ``max_concurrency`` is the same before rounding down. ``steady_live_sequences`` is
+    what fits once prompts are done (None: not known), and ``steady_state_note`` says where a
+    running server was seen to hold less than its boot figure.
+    """
+
+    engine: str
+    release: str
+    rule: str | None
+    rule_text: str = ""
+    evidence: Evidence = Evidence.COMPUTED
+    pool_bytes: int
+    context_tokens: int
+    live_sequences: int | None = None
+    steady_live_sequences: int | None = None
+    max_concurrency: float | None = None
+    blocks: int | None = None
+    block_tokens: int | None = None
+    printed_pool_tokens: int | None = None
+    steady_state_note: str = ""
+    notes: list[str] = []
+
+    @property
+    def is_quotient(self) -> bool:
+        """Whether this is a plain quotient and no admission rule."""
+        return self.rule == "quotient"
+
+
+def launch(
+    engine_id: str,
+    release: str | None,
+    config: dict[str, Any],
+    *,
+    kv_dtype: str | None = None,
+    tp: int = 1,
+    settings: dict[str, Any] | None = None,
+    draft_layers: int = 0,
+    facts: Facts | None = None,
+    **rest: Any,
+) -> Launch:
+    """Return the launch that the allocators are asked with; no release means the newest known.
+
+    ``rest`` are further fields of ``Launch``.
+    """
+    facts = facts or load_facts()
+    engine = facts.engines.get(engine_id)
+    return Launch(
+        engine=engine_id, release=read_release(release, engine), config=config, kv_dtype=kv_dtype,
+        tp=tp, settings=settings or {}, draft_layers=draft_layers, memory=facts.memory, **rest,
+    )  # fmt: skip
+
+
+def admit(
+    engine_id: str,
+    release: str | None,
+    config: dict[str, Any],
+    *,
+    pool_bytes: int,
+    context_tokens: int,
+    kv_dtype: str | None = None,
+    tp: int = 1,
+    settings: dict[str, Any] | None = None,
+    draft_layers: int = 0,
+    device: Machine | None = None,
+    facts: Facts | None = None,
+) -> Admission:
+    """Return how many requests of ``context_tokens`` tokens run at once in ``pool_bytes``.
+
+    Parameters
+    ----------
+    release
+        As text; None for the newest release the fact base knows rules of.
+    pool_bytes
+        Memory the engine has for its cache, per device of a tensor-parallel group.
+    settings
+        Launch options under the engine's own names; an absent one is the release's default.
+    device
+        Where a default depends on the device (vLLM's batched tokens); unknown without it.
+    """
+    asked = launch(
+        engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
+        draft_layers=draft_layers, facts=facts,
+    )  # fmt: skip
+    rule = asked.memory.fact(engine_id, "rule", asked.version)
+    base = Admission(
+        engine=engine_id, release=release or "newest", rule=rule.value,
+        rule_text=RULES.get(str(rule.value), ""), evidence=weakest(rule.evidence),
+        pool_bytes=pool_bytes, context_tokens=context_tokens,
+    )  # fmt: skip
+    if rule.value is None:
+        return base.model_copy(update={"notes": [rule.note or "no rule of this engine is known"]})
+    try:
+        if device is not None and rule.value == "block_groups":
+            asked = _with_device(asked, device)
+        return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
+    except (UnknownRuleError, UnknownCacheError) as error:
+        return base.model_copy(update={"rule": None, "notes": [str(error)]})
+
+
+def _with_device(asked: Launch, device: Machine) -> Launch:
+    """Fill in what the release takes from the device."""
+    memory = device.memory_gib_reported.value
+    if memory is None and device.memory_gb.value is not None:
+        memory = device.memory_gb.value * GB / GIB
+    tokens = batched_tokens(
+        asked, memory, name=device.name, capability=float(device.compute_capability or 0)
+    )
+    settings = {**asked.settings, "max_num_batched_tokens": tokens}
+    return asked.model_copy(update={"settings": settings})
+
+
+def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    plan = vllm.plan(asked)
+    blocks = plan.pool_blocks(pool)
+    concurrency = plan.concurrency(blocks, context)
+    steady = plan.steady_blocks(context)
+    return {
+        "steady_live_sequences": None if steady is None else blocks // steady,
+        "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
+        "block_tokens": plan.attention_block_tokens,
+        "printed_pool_tokens": plan.printed_tokens(blocks, context),
+        "steady_state_note": "".join(plan.notes),
+    }  # fmt: skip
+
+
+def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    pools = sglang.pools(asked, pool)
+    windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
+    notes = []
+    if pools.slots is not None:
+        notes.append(f"{pools.slots} state slots, {pools.slots_per_request} a running request")
+    return {
+        "live_sequences": pools.live(context, max(windows, default=None)),
+        "max_concurrency": pools.tokens / context, "block_tokens": pools.page_tokens,
+        "printed_pool_tokens": pools.tokens, "notes": notes,
+    }  # fmt: skip
+
+
+def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    live = llamacpp.fixed_slots(asked, pool, context)
+    one = llamacpp.cells(asked, context, sequences=1, unified=False)
+    return {
+        "live_sequences": live, "max_concurrency": pool / one.total_bytes,
+        "block_tokens": asked.need("cell_padding"),
+        "notes": [f"{one.total_bytes} B a slot; slots are fixed at the start"],
+    }  # fmt: skip
+
+
+def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    one = quotient.sequence_bytes(asked, context)
+    return {
+        "live_sequences": pool // one, "max_concurrency": pool / one,
+        "block_tokens": quotient.step_tokens(asked), "evidence": Evidence.INFERRED,
+        "notes": [f"{one} B a sequence as this engine keeps it; its own rounding is unknown"],
+    }  # fmt: skip
+
+
+ADMIT = {
+    "block_groups": _block_groups,
+    "token_pool": _token_pool,
+    "cells": _cells,
+    "quotient": _quotient,
+}

@@ -1,0 +1,86 @@
+"""llama.cpp, and Ollama on top of it: cells for tokens, window cells and a state per sequence.
+
+Source: ``llama-context.cpp``, ``llama-kv-cache-iswa.cpp`` and ``tools/server`` at 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from stackchoice.facts.datum import Record
+from stackchoice.fit.allocators.plan import Launch, blocks
+
+
+class Cells(Record):
+    """The cache of one server: its cells and bytes, apart for full and sliding layers."""
+
+    cells: int
+    bytes: int
+    window_cells: int | None = None
+    window_bytes: int = 0
+    state_bytes: int = 0
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything the cache takes."""
+        return self.bytes + self.window_bytes + self.state_bytes
+
+
+def cells(
+    launch: Launch, context: int, *, sequences: int = 1, unified: bool = True,
+    full_window: bool = False, ubatch: int | None = None,
+) -> Cells:  # fmt: skip
+    """Return the cells for a context that ``sequences`` share.
+
+    Parameters
+    ----------
+    context
+        ``n_ctx`` of llama.cpp, shared by all sequences. Ollama multiplies its ``num_ctx`` by the
+        sequences first.
+    unified
+        One cache for all sequences; else each has its own part of the context.
+    full_window
+        ``swa_full``: sliding layers keep every token.
+
+    Notes
+    -----
+    Cells are padded to a multiple. Sliding layers: ``window x sequences + ubatch`` cells, at
+    most the context's, padded too. State is kept per sequence in float32.
+    """
+    layout, padding = launch.layout(), launch.need("cell_padding")
+    streams = 1 if unified else sequences
+    if launch.need("slots_multiply_context"):
+        context *= sequences
+    per_stream = blocks(blocks(context, streams), padding) * padding
+    full = streams * per_stream
+    grown = [g for g in layout.groups if g.bytes_per_token]
+    windows = {g.window_tokens for g in grown if g.window_tokens is not None}
+    window_cells, window_bytes = None, 0
+    if windows:
+        step = ubatch or launch.need("ubatch_tokens")
+        held = max(windows) * (sequences if unified else 1) + step
+        own = per_stream if full_window else min(per_stream, held)
+        window_cells = streams * blocks(own, padding) * padding
+        window_bytes = window_cells * sum(
+            g.bytes_per_token for g in grown if g.window_tokens is not None
+        )
+    kept = [g for g in grown if g.window_tokens is None]
+    return Cells(
+        cells=full,
+        bytes=sum(full // g.ratio * g.bytes_per_token for g in kept),
+        window_cells=window_cells, window_bytes=window_bytes,
+        state_bytes=sequences * layout.state_bytes_per_sequence,
+    )  # fmt: skip
+
+
+def fixed_slots(launch: Launch, memory_bytes: int, tokens: int) -> int:
+    """Slots of so many tokens each that a memory holds (``-np N -c N x tokens``)."""
+    one = cells(launch, tokens, sequences=1, unified=False).total_bytes
+    return max(0, memory_bytes // one)
+
+
+def default_context(launch: Launch, device_memory_gib: float) -> int:
+    """Ollama's context when none is asked for: by the memory of all devices together."""
+    if device_memory_gib >= launch.need("context_large_from_gib"):
+        return int(launch.need("context_large"))
+    if device_memory_gib >= launch.need("context_middle_from_gib"):
+        return int(launch.need("context_middle"))
+    return int(launch.need("context_small"))

@@ -1,0 +1,139 @@
+"""What every allocator is asked with, and the words for what it answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from packaging.version import Version
+
+from stackchoice.errors import UnknownRuleError
+from stackchoice.facts.allocation import MemoryFacts
+from stackchoice.facts.datum import Record
+from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
+from stackchoice.fit.config import text_config
+from stackchoice.fit.layers import layer_counts, model_layers
+from stackchoice.fit.release import Release
+
+
+class Launch(Record):
+    """One engine release with one model and its launch settings, on one device of its group."""
+
+    engine: str
+    release: Release
+    config: dict[str, Any]
+    kv_dtype: str | None = None
+    tp: int = 1
+    settings: dict[str, Any] = {}
+    draft_layers: int = 0
+    bytes_per_head: int | None = None
+    expand_latent: bool = False
+    sliding: Sliding = "window"
+    memory: MemoryFacts
+
+    def fact(self, key: str, family: str = "") -> Any:
+        """Return the engine's behaviour at this release (None: unknown)."""
+        return self.memory.fact(self.engine, key, self.version, family).value
+
+    def need(self, key: str, family: str = "") -> Any:
+        """Return the behaviour, or say that nobody read it for this release."""
+        datum = self.memory.fact(self.engine, key, self.version, family)
+        if datum.value is None:
+            why = f": {datum.note}" if datum.note else ""
+            raise UnknownRuleError(
+                f"{key} of {self.engine} {self.release.text or 'newest'} is not known{why}"
+            )
+        return datum.value
+
+    @property
+    def version(self) -> Version | None:
+        """The release in an order that can be compared."""
+        return self.release.version
+
+    @property
+    def draft_tokens(self) -> int:
+        """Tokens that a draft proposes per step."""
+        return int(self.settings.get("num_speculative_tokens") or 0)
+
+    @property
+    def context_tokens(self) -> int:
+        """The length one request may reach: as set, else what the model was trained for."""
+        names = ("max_model_len", "context_length", "num_ctx", "n_ctx", "max_seq_len")
+        stated = next((self.settings[n] for n in names if self.settings.get(n)), None)
+        length = stated or text_config(self.config).get("max_position_embeddings")
+        if not length:
+            raise UnknownRuleError("neither max_model_len nor max_position_embeddings is given")
+        return int(length)
+
+    @property
+    def family(self) -> str:
+        """The trait that decides the allocator's branch: what kinds of layers the model has."""
+        kinds = {row.kind for row in model_layers(self.config)}
+        if "compressed" in kinds:
+            return "compressed"
+        if layer_counts(text_config(self.config)).get("recurrent"):
+            return "hybrid"
+        if kinds & {"sliding", "chunked"}:
+            return "sliding"
+        if kinds & {"index", "block_index"}:
+            return "indexed" if "index" in kinds else "block_indexed"
+        return "latent" if "latent" in kinds else "plain"
+
+    @property
+    def prefix_caching(self) -> bool:
+        """Whether prefix caching is on: as set, else the release's default for this family."""
+        stated = self.settings.get("enable_prefix_caching")
+        if isinstance(stated, bool):
+            return stated
+        return bool(self.need("prefix_caching", "hybrid" if self.family == "hybrid" else ""))
+
+    @property
+    def stored_dtype(self) -> str | None:
+        """The cache type as it is stored: some engines turn a type into a record of their own."""
+        asked = self.kv_dtype or self.fact("kv_dtype")
+        form = self.memory.kv_format(asked) if asked else None
+        if form is not None and form.engines and self.engine not in form.engines:
+            raise UnknownRuleError(
+                f"cache type {form.id!r} is not known in {self.engine}; it is one of "
+                f"{', '.join(form.engines)}"
+            )
+        if form is not None and form.id == "fp8":
+            return self.fact("stored_fp8", self.family) or asked
+        return asked
+
+    def layout(self, **changes: Any) -> CacheLayout:
+        """Return the cache layout as this engine keeps it."""
+        return cache_layout(
+            self.config, self.stored_dtype,
+            **{
+                "state": state_layout(self.engine, self.memory, self.version, self.settings),
+                "tp": self.tp, "draft_layers": self.draft_layers,
+                "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
+                "expand_latent": self.expand_latent, "sliding": self.sliding,
+                "memory": self.memory, **changes,
+            },
+        )  # fmt: skip
+
+
+def state_layout(
+    engine: str, memory: MemoryFacts, release: Version | None = None,
+    settings: dict[str, Any] | None = None,
+) -> StateLayout:  # fmt: skip
+    """Return how an engine keeps recurrent state: type of the state, type and columns of the rest.
+
+    A setting of the user (``mamba_ssm_cache_dtype``, ``mamba_ssm_dtype``) wins over the default.
+    """
+    names = ("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
+    stated = next((settings[n] for n in names if settings and settings.get(n)), "auto")
+    state = memory.fact(engine, "state_dtype", release).value
+    conv = memory.fact(engine, "conv_dtype", release).value
+    columns = memory.fact(engine, "conv_columns", release).value
+    return StateLayout(
+        state_dtype=stated if stated != "auto" else None if state in (None, "config") else state,
+        conv_dtype=None if conv in (None, "model") else conv,
+        all_conv_columns=columns in (None, "all"),
+    )
+
+
+def blocks(tokens: int, block_tokens: int) -> int:
+    """Blocks that hold so many tokens."""
+    return -(-tokens // block_tokens)

@@ -1,0 +1,130 @@
+"""SGLang: a pool of tokens, a pool of windows beside it, and a pool of state slots.
+
+Source: SGLang 0.5.23, ``mem_cache/kv_cache_configurator.py``, ``mem_cache/pool_configurator.py``
+and ``arg_groups/memory_hook.py``.
+"""
+
+from __future__ import annotations
+
+from stackchoice.errors import UnknownRuleError
+from stackchoice.facts.datum import Record
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cache import CacheLayout
+
+MIB_PER_GIB = 1024
+
+
+class Pools(Record):
+    """What a memory is divided into. ``slots`` is None where the model has no state."""
+
+    page_tokens: int
+    tokens: int
+    window_tokens: int | None = None
+    slots: int | None = None
+    slots_per_request: int = 1
+    running_limit: int | None = None
+
+    def live(self, tokens: int, window: int | None = None) -> int:
+        """Requests of so many tokens that run at the same time."""
+        limits = [self.tokens // tokens]
+        if self.slots is not None:
+            limits.append(self.slots // self.slots_per_request)
+        if self.window_tokens is not None and window:
+            limits.append(self.window_tokens // min(window, tokens))
+        if self.running_limit is not None:
+            limits.append(self.running_limit)
+        return max(0, min(limits))
+
+
+def pools(launch: Launch, memory_bytes: int) -> Pools:
+    """Divide the memory found for the cache.
+
+    Hybrid models: state gets ``ratio / (1 + ratio)`` of it, one slot goes to padding, and a
+    running request holds several slots with prefix reuse (radix cache) on. Sliding models: the
+    window pool is a fixed ratio of the full pool, whatever the window.
+    """
+    layout, family = launch.layout(), launch.family
+    if family == "compressed":
+        raise UnknownRuleError("SGLang's pools of compressed layers were not read")
+    page = int(launch.settings.get("page_size") or launch.need("page_tokens", family))
+    cell = layout.kv_bytes_per_token
+    if family == "hybrid":
+        return _with_state(launch, layout, memory_bytes, page)
+    if family == "sliding" and launch.sliding == "window":
+        ratio = launch.settings.get("swa_full_tokens_ratio") or launch.need("window_tokens_ratio")
+        windowed = sum(g.bytes_per_token for g in layout.groups if g.window_tokens is not None)
+        tokens = int(memory_bytes // (cell + ratio * windowed)) // page * page
+        return Pools(
+            page_tokens=page, tokens=tokens, window_tokens=int(tokens * ratio) // page * page,
+            running_limit=_running(launch, tokens),
+        )  # fmt: skip
+    tokens = int(memory_bytes // cell) // page * page
+    return Pools(page_tokens=page, tokens=tokens, running_limit=_running(launch, tokens))
+
+
+def _with_state(launch: Launch, layout: CacheLayout, memory_bytes: int, page: int) -> Pools:
+    if launch.draft_tokens:
+        raise UnknownRuleError("state slots of SGLang with speculative decoding were not checked")
+    ratio = launch.settings.get("mamba_full_memory_ratio") or launch.need("state_memory_ratio")
+    slot = layout.state_bytes_per_sequence
+    padding = launch.need("state_padding_slots")
+    slots = launch.settings.get("max_mamba_cache_size")
+    if slots is None:
+        slots = max(0, int(memory_bytes * ratio / (1 + ratio)) // slot - padding)
+        rest = int(memory_bytes / (1 + ratio))
+    else:
+        rest = max(0, memory_bytes - (slots + padding) * slot)
+    tokens = int(rest // layout.kv_bytes_per_token) // page * page
+    return Pools(
+        page_tokens=page, tokens=tokens, slots=slots, slots_per_request=slots_per_request(launch),
+        running_limit=_running(launch, tokens),
+    )  # fmt: skip
+
+
+def slots_per_request(launch: Launch) -> int:
+    """State slots one running request holds: more with prefix reuse, which keeps states to reuse.
+
+    Off: one. On: three, and two more to track the state while it overlaps with scheduling
+    (one in the lazy variant).
+    """
+    if launch.settings.get("disable_radix_cache") or not launch.prefix_caching:
+        return int(launch.need("slots_radix_off"))
+    strategy = launch.settings.get("mamba_scheduler_strategy") or "auto"
+    if strategy == "auto":
+        strategy = launch.need("state_strategy")
+    return int(launch.need(f"slots_{strategy}"))
+
+
+def _running(launch: Launch, tokens: int) -> int:
+    """``max_running_requests``: as set, else by the pool over the context, within its limits."""
+    stated = launch.settings.get("max_running_requests")
+    if stated:
+        return int(stated)
+    least, most = launch.need("least_running"), launch.need("most_running")
+    try:
+        by_context = tokens / launch.context_tokens * launch.need("running_per_context")
+    except UnknownRuleError:
+        by_context = 0
+    return min(int(min(max(by_context, least), most)), tokens // 2)
+
+
+def memory_fraction(
+    launch: Launch, device_memory_gib: float, *, chunk_tokens: int, graph_batch: int
+) -> float:
+    """``mem_fraction_static`` when it is not given: what is left after a reserve.
+
+    ``round((memory - reserve) / memory, 3)`` in MiB; the reserve grows with the prefill chunk,
+    the devices and the batches whose graphs are captured, and has a floor on large cards. The
+    few MiB of prefill graphs are left out.
+    """
+    memory = device_memory_gib * MIB_PER_GIB
+    reserve = (
+        launch.need("reserve_fixed_mib")
+        + max(chunk_tokens, launch.need("reserve_least_chunk"))
+        * launch.need("reserve_per_chunk_token_mib")
+        + launch.tp * launch.need("reserve_per_device_mib")
+        + graph_batch * launch.need("reserve_per_graph_batch_mib")
+    )
+    if device_memory_gib > launch.need("reserve_floor_above_gib"):
+        reserve = max(reserve, launch.need("reserve_floor_mib"))
+    return round((memory - reserve) / memory, 3)

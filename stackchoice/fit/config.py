@@ -1,0 +1,84 @@
+"""Reading numbers out of a model's ``config.json``, under its present and its older names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError
+
+#: Older notations of the same quantity, in the order they are tried.
+NAMES = {
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads"),
+    "head_dim": ("head_dim", "attention_head_dim", "kv_channels"),
+}
+
+
+def text_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the language model's part of a config, with the outer dtype where it has none."""
+    for key in ("text_config", "llm_config", "language_config"):
+        inner = config.get(key)
+        if isinstance(inner, dict):
+            outer = {k: config[k] for k in ("dtype", "torch_dtype") if k in config}
+            return {**outer, **inner}
+    return config
+
+
+def read(text: dict[str, Any], key: str) -> Any:
+    """Return the value under the key or one of its older names (None when there is none)."""
+    names = NAMES.get(key, (key,))
+    return next((text[n] for n in names if text.get(n) is not None), None)
+
+
+def need(text: dict[str, Any], key: str) -> int:
+    """Return a positive whole number of the config, or say which key is missing."""
+    value = read(text, key)
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise UnknownCacheError(
+            f"config key {key!r} is {value!r}; a positive whole number is needed"
+        )
+    return value
+
+
+def counted(text: dict[str, Any], key: str, length: int) -> list[Any]:
+    """Return a per-layer list of the config, which must have one entry per layer."""
+    values = list(text[key])
+    if len(values) < length:
+        raise UnknownCacheError(
+            f"config key {key!r} has {len(values)} entries for {length} layers; "
+            "take the publisher's full config.json"
+        )
+    return values[:length]
+
+
+def model_dtype(text: dict[str, Any]) -> str | None:
+    """Return the type of the weights that the config states (None when it does not)."""
+    return text.get("dtype") or text.get("torch_dtype")
+
+
+def head_dim(text: dict[str, Any]) -> int:
+    """Return the head size: stated, else hidden size over heads.
+
+    Never the quotient where the file says otherwise: GLM and Gemma differ from it.
+    """
+    if read(text, "head_dim") is not None:
+        return need(text, "head_dim")
+    return need(text, "hidden_size") // need(text, "num_attention_heads")
+
+
+def kv_heads(text: dict[str, Any]) -> int:
+    """Return the heads whose keys and values are stored, under every notation known."""
+    if text.get("multi_query_attention"):
+        return need(text, "multi_query_group_num")  # ChatGLM
+    if text.get("new_decoder_architecture"):
+        return need(text, "num_key_value_heads")  # Falcon 40B and later
+    if text.get("multi_query"):
+        return 1  # Falcon 7B, StarCoder
+    inner = text.get("attn_config")
+    if isinstance(inner, dict) and inner.get("kv_n_heads"):
+        return need(inner, "num_key_value_heads")  # DBRX, MPT
+    if read(text, "num_key_value_heads") is None:
+        return need(text, "num_attention_heads")
+    return need(text, "num_key_value_heads")

@@ -1,0 +1,170 @@
+"""What to do when it does not fit, in order, and what each step frees.
+
+First another quantisation, then a smaller cache type, a shorter context, more devices, another
+machine. A smaller model comes last, and only with the reason why each quantisation fell.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from stackchoice.facts.datum import Record
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.memory import usable_bytes
+
+CureKind = Literal[
+    "another quantisation", "smaller cache type", "shorter context", "more tensor parallel",
+    "another machine", "smaller model",
+]  # fmt: skip
+
+#: Cache types to try, the widest first.
+CACHE_TYPES = ("fp8", "q8_0", "q4_0")
+DEVICES = (2, 4, 8)
+
+
+class Situation(Record):
+    """One artifact on some devices of a machine, for an engine and a context."""
+
+    engine: str
+    release: str | None = None
+    model: Model
+    artifact: Artifact
+    machine: Machine
+    tp: int = 1
+    context_tokens: int
+    kv_dtype: str | None = None
+    settings: dict[str, Any] = {}
+    workspace_bytes: int
+
+    def pool_bytes(self) -> int | None:
+        """Memory of one device for the cache (None: a part is unknown). May be negative.
+
+        An engine that takes a stated share of the memory gets that share and no more.
+        """
+        memory = usable_bytes(self.machine, 1).value
+        weights = self.artifact.weights_bytes.value
+        if memory is None or weights is None:
+            return None
+        share = self.settings.get("gpu_memory_utilization")
+        return int(memory * (share or 1)) - weights // self.tp - self.workspace_bytes
+
+
+class Cure(Record):
+    """One change that makes it fit, and its two effects kept apart: memory, and not speed.
+
+    ``freed_bytes`` of each device, as tokens and sequences of the engine's own count.
+    """
+
+    kind: CureKind
+    what: str
+    admission: Admission
+    freed_bytes: int
+    live_sequences: int
+    pool_tokens: int | None
+    note: str = "memory alone; speed is another effect"
+
+
+class Cures(Record):
+    """The situation as it is, the cures in order, and why quantisations fell."""
+
+    now: Admission | None
+    cures: list[Cure]
+    fell: dict[str, str]
+
+
+def admission(situation: Situation, facts: Facts) -> Admission | None:
+    """Return what the engine admits (None: the memory is unknown)."""
+    pool = situation.pool_bytes()
+    if pool is None:
+        return None
+    return admit(
+        situation.engine, situation.release, situation.model.config.value or {},
+        pool_bytes=max(0, pool), context_tokens=situation.context_tokens,
+        kv_dtype=situation.kv_dtype, tp=situation.tp, settings=situation.settings,
+        device=situation.machine, facts=facts,
+    )  # fmt: skip
+
+
+def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
+    """Return every first cure of its kind that lets ``needed`` sequences run, in order."""
+    found: list[Cure] = []
+    fell: dict[str, str] = {}
+    for kind, changes in _changes(situation, facts):
+        for what, change in changes:
+            tried = situation.model_copy(update=change)
+            admitted = admission(tried, facts)
+            live = admitted.live_sequences if admitted else None
+            if live is not None and live >= needed:
+                found.append(_cure(kind, what, situation, tried, admitted))
+                break
+            if kind == "another quantisation":
+                fell[what] = _why(tried, admitted, needed)
+    if not any(c.kind == "another quantisation" for c in found) and fell:
+        found += _smaller_models(situation, facts, needed)
+    return Cures(now=admission(situation, facts), cures=found, fell=fell)
+
+
+def _changes(now: Situation, facts: Facts) -> list[tuple[CureKind, list[tuple[str, dict]]]]:
+    bytes_now = now.artifact.weights_bytes.value or 0
+    formats = facts.engines[now.engine].formats if now.engine in facts.engines else {}
+    smaller = sorted(
+        (a for a in now.model.artifacts
+         if a.weights_bytes.value and a.weights_bytes.value < bytes_now
+         and a.format in formats and formats[a.format].value is not False),
+        key=lambda a: -(a.weights_bytes.value or 0),
+    )  # fmt: skip
+    lengths = [now.context_tokens // d for d in (2, 4, 8, 16) if now.context_tokens // d >= 256]
+    memory = usable_bytes(now.machine, 1).value or 0
+    larger = sorted(
+        (m for m in facts.machines.values()
+         if m.backend == now.machine.backend and (usable_bytes(m, 1).value or 0) > memory),
+        key=lambda m: usable_bytes(m, 1).value or 0,
+    )  # fmt: skip
+    types = CACHE_TYPES[1:] if facts.memory.fact(now.engine, "rule", None).value == "cells" else (
+        CACHE_TYPES[:1]
+    )  # fmt: skip
+    return [
+        ("another quantisation", [(a.label, {"artifact": a}) for a in smaller]),
+        ("smaller cache type", [(t, {"kv_dtype": t}) for t in types if t != now.kv_dtype]),
+        ("shorter context", [(f"{n} tokens", {"context_tokens": n}) for n in lengths]),
+        ("more tensor parallel", [(f"{n} devices", {"tp": n}) for n in DEVICES if n > now.tp]),
+        ("another machine", [(m.name, {"machine": m}) for m in larger]),
+    ]
+
+
+def _smaller_models(now: Situation, facts: Facts, needed: int) -> list[Cure]:
+    """Return the largest model that is smaller than this one and fits, if any."""
+    size = now.model.parameters.value or 0
+    for model in sorted(facts.models.values(), key=lambda m: -(m.parameters.value or 0)):
+        if not model.parameters.value or model.parameters.value >= size:
+            continue
+        for artifact in model.artifacts:
+            tried = now.model_copy(update={"model": model, "artifact": artifact})
+            admitted = admission(tried, facts)
+            if admitted and (admitted.live_sequences or 0) >= needed:
+                what = f"{model.name} {artifact.label}"
+                return [_cure("smaller model", what, now, tried, admitted)]
+    return []
+
+
+def _cure(
+    kind: CureKind, what: str, before: Situation, after: Situation, admitted: Admission
+) -> Cure:
+    return Cure(
+        kind=kind, what=what, admission=admitted,
+        freed_bytes=(after.pool_bytes() or 0) - (before.pool_bytes() or 0),
+        live_sequences=admitted.live_sequences or 0, pool_tokens=admitted.printed_pool_tokens,
+    )  # fmt: skip
+
+
+def _why(tried: Situation, admitted: Admission | None, needed: int) -> str:
+    pool = tried.pool_bytes()
+    if pool is None or admitted is None:
+        return "its bytes or the machine's are unknown"
+    if pool <= 0:
+        return f"its weights leave {pool} bytes"
+    if admitted.live_sequences is None:
+        return "; ".join(admitted.notes)
+    return f"{admitted.live_sequences} of {needed} sequences run in {pool} bytes"

@@ -1,0 +1,182 @@
+"""The two-premise check: which readings of an engine's printed figures reproduce them.
+
+A pool line can agree to the token with two contradictory premises. Then the figure separates
+nothing, and only the release's source, or another line of the same start, decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stackchoice.errors import UnknownRuleError
+from stackchoice.facts.datum import Record
+from stackchoice.fit.allocators import vllm
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.memory import GIB
+
+#: Half of the last decimal that the memory line prints.
+HALF_STEP_GIB = 0.005
+HALF_STEP_CONCURRENCY = 0.005
+
+
+class Premise(Record):
+    """One reading of the pool line. ``implied_gib`` is the memory it needs for that figure."""
+
+    id: str
+    text: str
+    block_bytes: int
+    tokens: int | None = None
+    reproduces: bool
+    implied_gib: tuple[float, float] | None = None
+    concurrency: float | None = None
+    agrees_with_concurrency: bool | None = None
+
+
+class PremiseCheck(Record):
+    """What the printed figures say of each premise, and what would say more."""
+
+    printed_tokens: int
+    premises: list[Premise]
+    separable: bool
+    preferred: str | None
+    preferred_why: str
+    would_decide: list[str]
+
+    @property
+    def reproducing(self) -> list[str]:
+        """Premises that give the printed figure to the token."""
+        return [p.id for p in self.premises if p.reproduces]
+
+
+def check_premises(
+    launch: Launch,
+    *,
+    printed_tokens: int,
+    memory_gib: float | None = None,
+    concurrency: float | None = None,
+) -> PremiseCheck:
+    """Test every premise about which layers hold a cache against what a vLLM start printed.
+
+    Parameters
+    ----------
+    printed_tokens
+        The "GPU KV cache size" line.
+    memory_gib
+        "Available KV cache memory", two decimals; every value that prints so is tried.
+    concurrency
+        "Maximum concurrency", two decimals; it separates what the pool line may not.
+    """
+    if launch.need("rule") != "block_groups":
+        raise UnknownRuleError(f"the printed figures of {launch.engine} were not read")
+    plan, length = vllm.plan(launch), launch.context_tokens
+    layout = launch.layout()
+    block = plan.attention_block_tokens or 1
+    attention = [g for g in layout.groups if g.bytes_per_token]
+    per_layer = attention[0].bytes_per_token // attention[0].layers
+    every = sum(g.layers for g in layout.groups)
+    full = sum(g.bytes_per_token for g in attention if g.window_tokens is None)
+    over_groups = plan.model_copy(update={"printed": "blocks_over_groups"})
+    by_length = plan.model_copy(update={"printed": "concurrency_times_length"})
+    readings: dict[str, tuple[str, int, Callable[[int], int], Callable[[int], float]]] = {
+        "all_layers": (
+            f"all {every} layers hold keys and values of every token",
+            block * per_layer * every, lambda b: b * block, lambda b: b * block / length,
+        ),
+        "grouped_blocks_over_groups": (
+            f"{plan.group_count} groups share the blocks; the line divides them by the groups",
+            plan.block_bytes, lambda b: over_groups.printed_tokens(b, length),
+            lambda b: plan.concurrency(b, length),
+        ),
+        "grouped_concurrency_times_length": (
+            f"{plan.group_count} groups share the blocks; the line is concurrency times length",
+            plan.block_bytes, lambda b: by_length.printed_tokens(b, length),
+            lambda b: plan.concurrency(b, length),
+        ),
+        "full_layers_only": (
+            "only the layers that keep every token take memory",
+            block * full, lambda b: b * block, lambda b: b * block / length,
+        ),
+    }  # fmt: skip
+    premises = [
+        _premise(name, *reading, printed_tokens, memory_gib, concurrency)
+        for name, reading in readings.items()
+    ]
+    standing = [p for p in premises if p.reproduces and p.agrees_with_concurrency is not False]
+    line = launch.need("printed_pool")
+    preferred = f"grouped_{line}"
+    source = launch.memory.fact(launch.engine, "printed_pool", launch.version).source
+    return PremiseCheck(
+        printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1,
+        preferred=preferred if preferred in [p.id for p in standing] else None,
+        preferred_why=(
+            f"{launch.engine} {launch.release.text} shares blocks between groups and prints "
+            f"{line.replace('_', ' ')} ({source.label if source else 'no source'})"
+        ),
+        would_decide=_deciding(standing, memory_gib, concurrency, length),
+    )  # fmt: skip
+
+
+def _premise(
+    name: str, text: str, block_bytes: int, tokens: Callable[[int], int],
+    concurrency: Callable[[int], float], printed: int, memory_gib: float | None,
+    printed_concurrency: float | None,
+) -> Premise:  # fmt: skip
+    """Try every block count that the printed memory allows (any, where it is not given)."""
+    if memory_gib is None:
+        counts = _solve(tokens, printed)
+    else:
+        low, high = (int((memory_gib + d) * GIB) // block_bytes
+                     for d in (-HALF_STEP_GIB, HALF_STEP_GIB))  # fmt: skip
+        counts = [b for b in range(max(0, low), high + 1) if tokens(b) == printed]
+    middle = counts[len(counts) // 2] if counts else None
+    if middle is None and memory_gib is not None:
+        middle = int(memory_gib * GIB) // block_bytes
+    requests = concurrency(middle) if middle is not None else None
+    agrees = None
+    if printed_concurrency is not None and counts:
+        agrees = any(
+            abs(concurrency(b) - printed_concurrency) <= HALF_STEP_CONCURRENCY + 1e-9
+            for b in counts
+        )
+    return Premise(
+        id=name, text=text, block_bytes=block_bytes,
+        tokens=tokens(middle) if middle is not None else None, reproduces=bool(counts),
+        implied_gib=(counts[0] * block_bytes / GIB, (counts[-1] + 1) * block_bytes / GIB)
+        if counts else None,
+        concurrency=requests, agrees_with_concurrency=agrees,
+    )  # fmt: skip
+
+
+def _solve(tokens: Callable[[int], int], printed: int) -> list[int]:
+    """Return every number of blocks that prints so many tokens ([] when none does)."""
+    high = 1
+    while tokens(high) < printed:
+        high *= 2
+    low = 0
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if tokens(middle) < printed else (low, middle)
+    found = []
+    while tokens(low) == printed:
+        found.append(low)
+        low += 1
+    return found
+
+
+def _deciding(
+    standing: list[Premise], memory_gib: float | None, concurrency: float | None, length: int
+) -> list[str]:
+    """Return the lines that would tell the premises apart, with what each would read."""
+    if len(standing) < 2:
+        return []
+    lines = []
+    if memory_gib is None:
+        each = "; ".join(
+            f"{p.id} {p.implied_gib[0]:.2f} to {p.implied_gib[1]:.2f} GiB"
+            for p in standing if p.implied_gib
+        )  # fmt: skip
+        lines.append(f"Available KV cache memory: {each}")
+    if concurrency is None:
+        each = "; ".join(f"{p.id} {p.concurrency:.2f}x" for p in standing if p.concurrency)
+        lines.append(f"Maximum concurrency for {length:,} tokens per request: {each}")
+    return lines

@@ -1,0 +1,118 @@
+"""Shapes of recurrent layers: Gated DeltaNet, Kimi Delta Attention, Mamba, short convolution.
+
+Each returns the values of one sequence's state in one layer, of which a device holds its share
+of the heads, and the channels that the causal convolution keeps ``kernel`` columns of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError
+from stackchoice.fit.config import need
+
+
+def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
+    """Return the fields of the recurrent layers of a config ([] when it has none)."""
+    if not layers:
+        return []
+    for key, shape in SHAPES.items():
+        if text.get(key):
+            return [{"layers": layers, **shape(text)}]
+    raise UnknownCacheError(
+        f"the config has {layers} recurrent layers of a kind whose state is not known; "
+        f"known by the keys {', '.join(SHAPES)}"
+    )
+
+
+def _gated_delta(text: dict[str, Any]) -> dict[str, Any]:
+    """Gated DeltaNet (Transformers qwen3_next): one ``key_dim x value_dim`` matrix a head.
+
+    The convolution runs over queries, keys and values together. Where the config does not say,
+    the reference code keeps the state in float32.
+    """
+    key_heads, key_dim = need(text, "linear_num_key_heads"), need(text, "linear_key_head_dim")
+    heads, value_dim = need(text, "linear_num_value_heads"), need(text, "linear_value_head_dim")
+    return {
+        "kind": "gated_delta",
+        "state_heads": heads,
+        "state_values": heads * key_dim * value_dim,
+        "state_dtype": text.get("mamba_ssm_dtype") or "float32",
+        "conv_channels": 2 * key_heads * key_dim + heads * value_dim,
+        "conv_kernel": need(text, "linear_conv_kernel_dim"),
+    }
+
+
+def _kimi_delta(text: dict[str, Any]) -> dict[str, Any]:
+    """Kimi Delta Attention (kimi_linear): one square matrix a head, three convolutions."""
+    inner = text["linear_attn_config"]
+    heads, size = need(inner, "num_heads"), need(inner, "head_dim")
+    return {
+        "kind": "kimi_delta",
+        "state_heads": heads,
+        "state_values": heads * size * size,
+        "state_dtype": inner.get("state_dtype") or "float32",
+        "conv_channels": 3 * heads * size,
+        "conv_kernel": need(inner, "short_conv_kernel_size"),
+    }
+
+
+def _mamba2(text: dict[str, Any]) -> dict[str, Any]:
+    """Mamba-2 (nemotron_h, bamba, falcon_h1): ``heads x head_dim x state`` and x, B, C columns."""
+    heads = _first(text, "mamba_num_heads", "mamba_n_heads", "num_heads")
+    size = _first(text, "mamba_head_dim", "mamba_d_head", "head_dim")
+    state = _first(text, "ssm_state_size", "mamba_d_state", "state_size")
+    groups = _first(text, "n_groups", "mamba_n_groups")
+    return {
+        "kind": "mamba2",
+        "state_heads": heads,
+        "state_values": heads * size * state,
+        "state_dtype": text.get("mamba_ssm_cache_dtype") or text.get("mamba_ssm_dtype"),
+        "conv_channels": heads * size + 2 * groups * state,
+        "conv_kernel": _first(text, "conv_kernel", "mamba_d_conv"),
+    }
+
+
+def _mamba1(text: dict[str, Any]) -> dict[str, Any]:
+    """Mamba (mamba, jamba): ``inner x state``, and the inner channels alone in the convolution."""
+    inner = (
+        text.get("intermediate_size")
+        if text.get("state_size")
+        else need(text, "mamba_expand") * need(text, "hidden_size")
+    )
+    inner = inner or need(text, "expand") * need(text, "hidden_size")
+    return {
+        "kind": "mamba",
+        "state_heads": inner,
+        "state_values": inner * _first(text, "state_size", "mamba_d_state"),
+        "state_dtype": text.get("mamba_ssm_cache_dtype"),
+        "conv_channels": inner,
+        "conv_kernel": _first(text, "conv_kernel", "mamba_d_conv"),
+    }
+
+
+def _short_conv(text: dict[str, Any]) -> dict[str, Any]:
+    """Short convolution (lfm2): columns of the hidden size, no recurrent state."""
+    return {
+        "kind": "short_conv",
+        "state_heads": need(text, "hidden_size"),
+        "conv_channels": need(text, "hidden_size"),
+        "conv_kernel": need(text, "conv_L_cache"),
+    }
+
+
+def _first(text: dict[str, Any], *names: str) -> int:
+    return need(text, next((n for n in names if text.get(n)), names[0]))
+
+
+#: The config key that tells the kind, in the order they are tried.
+SHAPES = {
+    "linear_attn_config": _kimi_delta,
+    "linear_num_value_heads": _gated_delta,
+    "mamba_num_heads": _mamba2,
+    "mamba_n_heads": _mamba2,
+    "n_groups": _mamba2,
+    "state_size": _mamba1,
+    "mamba_d_state": _mamba1,
+    "conv_L_cache": _short_conv,
+}

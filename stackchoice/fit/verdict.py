@@ -1,0 +1,130 @@
+"""Does it start: a verdict with its code, from a launch and the memory it has."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stackchoice.errors import UnknownRuleError
+from stackchoice.facts.datum import Record
+from stackchoice.fit.allocators import llamacpp, sglang, vllm
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.budget import Budget
+from stackchoice.fit.layers import model_layers
+from stackchoice.fit.memory import GIB
+
+Because = Literal[
+    "ok", "max_model_len_exceeds_pool", "no_memory_for_cache", "kv_dtype_unsupported_on_gpu",
+    "partial_cpu_offload", "pool_below_one_request", "graph_capture",
+]  # fmt: skip
+
+#: What each code does to the start.
+OUTCOME = {
+    "ok": "starts",
+    "partial_cpu_offload": "starts",
+    "pool_below_one_request": "starts",
+    "max_model_len_exceeds_pool": "refused",
+    "no_memory_for_cache": "refused",
+    "kv_dtype_unsupported_on_gpu": "refused",
+    "graph_capture": "oom",
+}
+
+
+class Verdict(Record):
+    """Whether a launch starts, why, and what the engine would say of lengths."""
+
+    because: Because
+    needed_bytes: int | None = None
+    available_bytes: int | None = None
+    longest_tokens: int | None = None
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``starts``, ``refused`` or ``oom``."""
+        return OUTCOME[self.because]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it starts and can serve a request of full length on the device alone."""
+        return self.because == "ok"
+
+
+def cache_type_runs(launch: Launch, capability: float | None) -> bool | None:
+    """Whether the device can keep this cache type (None: not known).
+
+    A type's own floor, and the backend that a model forces: vLLM runs models whose head sizes
+    differ between layers in Triton, which has no 8-bit e4m3 type on older devices.
+    """
+    if capability is None or launch.kv_dtype is None:
+        return None
+    form = launch.memory.kv_format(launch.kv_dtype)
+    floor = form.min_compute_capability.value if form else None
+    if floor is not None and capability < floor:
+        return False
+    sizes = {row.key_dim for row in model_layers(launch.config) if row.kind in ("full", "sliding")}
+    e4m3 = form is not None and form.id == "fp8"
+    if e4m3 and len(sizes) > 1 and launch.fact("head_sizes_differ_backend") == "triton":
+        lowest = launch.fact("triton_fp8_e4m3_min_capability")
+        if lowest is not None and capability < lowest:
+            return False
+    return True
+
+
+def pool_verdict(
+    launch: Launch, cache_bytes: int | None, *, blocks: int | None = None,
+    budget: Budget | None = None, device_bytes: int | None = None,
+) -> Verdict:  # fmt: skip
+    """Judge a server with one pool (vLLM, SGLang) by the memory it found for its cache.
+
+    ``blocks`` is a user's own number of blocks, which skips the engine's length check.
+    """
+    if cache_bytes is not None and cache_bytes <= 0:
+        return Verdict(because="no_memory_for_cache", available_bytes=cache_bytes)
+    length = launch.context_tokens
+    if launch.need("rule") == "token_pool":
+        if cache_bytes is None:
+            raise UnknownRuleError("the memory for the cache is not given")
+        tokens = sglang.pools(launch, cache_bytes).tokens
+        because = "ok" if tokens >= length else "pool_below_one_request"
+        return Verdict(because=because, available_bytes=cache_bytes, longest_tokens=tokens)
+    plan = vllm.plan(launch)
+    needed = plan.needed_bytes(length)
+    if blocks is not None:
+        enough = plan.request_blocks(length) <= blocks
+        return Verdict(
+            because="ok" if enough else "pool_below_one_request", needed_bytes=needed,
+            available_bytes=blocks * plan.block_bytes,
+            longest_tokens=plan.longest(blocks * plan.block_bytes, length),
+        )  # fmt: skip
+    if cache_bytes is None:
+        raise UnknownRuleError("neither memory for the cache nor blocks are given")
+    if needed > cache_bytes:
+        return Verdict(
+            because="max_model_len_exceeds_pool", needed_bytes=needed, available_bytes=cache_bytes,
+            longest_tokens=plan.longest(cache_bytes, length),
+        )  # fmt: skip
+    if (
+        budget and device_bytes and budget.graphs == "outside"
+        and budget.granted_bytes + budget.graph_bytes > device_bytes
+    ):  # fmt: skip
+        return Verdict(because="graph_capture", needed_bytes=needed, available_bytes=cache_bytes)
+    return Verdict(because="ok", needed_bytes=needed, available_bytes=cache_bytes)
+
+
+def offload_verdict(
+    launch: Launch, *, weights_bytes: int, device_bytes: int, sequences: int = 1
+) -> Verdict:
+    """Judge llama.cpp or Ollama: what does not fit on the device goes to the CPU, and it starts.
+
+    The margin is what ``--fit`` leaves free on each device; compute buffers are not counted.
+    """
+    context = launch.settings.get("num_ctx") or launch.settings.get("n_ctx")
+    if not context and launch.fact("context_small"):
+        context = llamacpp.default_context(launch, device_bytes / GIB)
+    held = llamacpp.cells(launch, int(context or launch.context_tokens), sequences=sequences)
+    margin = int(launch.need("fit_margin_mib")) * 2**20
+    needed = weights_bytes + held.total_bytes
+    return Verdict(
+        because="ok" if needed + margin <= device_bytes else "partial_cpu_offload",
+        needed_bytes=needed, available_bytes=device_bytes,
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""What a question of the cases gives, turned into a launch of the fit room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.facts.load import Facts
+from stackchoice.fit.admission import launch
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
+from stackchoice.score.engines import engine_id
+from stackchoice.score.unknown import Unknown
+
+Given = dict[str, Any]
+Answer = dict[str, Any]
+
+#: How a question names the treatment of sliding layers.
+SLIDING = {
+    "charged": "charged", "charged_as_full": "charged", "excluded": "excluded",
+    "ignored": "charged", "window_exact": "window",
+}  # fmt: skip
+#: State in some known type: a question about keys and values does not depend on it.
+PLAIN_STATE = {"state": StateLayout(state_dtype="float32")}
+#: Launch options that a question may give beside its settings.
+AS_SETTINGS = (
+    "max_model_len", "block_size", "num_speculative_tokens", "gpu_memory_utilization",
+    "enable_prefix_caching", "decode_context_parallel", "mem_fraction_static",
+)  # fmt: skip
+
+
+def answers(function: Callable[[Given, Facts], Answer]) -> Callable[..., Answer]:
+    """Turn what the fit room does not know into an unknown answer."""
+
+    def answer(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
+        try:
+            return function(given, facts)
+        except (UnknownCacheError, UnknownRuleError) as error:
+            raise Unknown(str(error)) from None
+        except KeyError as error:
+            raise Unknown(f"{error} is not given") from None
+
+    return answer
+
+
+def launch_of(given: Given, facts: Facts) -> Launch:
+    """Return the launch a question describes."""
+    engine = engine_id(given.get("engine"), facts)
+    if engine is None:
+        raise Unknown(f"no rules of engine {given.get('engine')!r} are known")
+    settings = {k: given[k] for k in AS_SETTINGS if k in given} | (given.get("settings") or {})
+    settings = {k: v for k, v in settings.items() if v != "not given"}
+    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
+    # A rank of data parallelism with attention of its own sees the tensor parallel size given.
+    return launch(
+        engine, given.get("engine_version"), given["config"], kv_dtype=given.get("kv_dtype"),
+        tp=devices(given), settings=settings, draft_layers=given.get("include_mtp_layers") or 0,
+        bytes_per_head=given.get("kv_bytes_per_head_k_plus_v"),
+        expand_latent=bool(given.get("engine_expands_mla")), sliding=SLIDING[sliding], facts=facts,
+    )  # fmt: skip
+
+
+def devices(given: Given) -> int:
+    """Devices that share the heads."""
+    return given.get("tp") or 1 if given.get("tensor_sharding_of_heads", True) else 1
+
+
+def layout_of(given: Given, facts: Facts, **changes: Any) -> CacheLayout:
+    """Return the cache layout of the engine that is named, or the plain one of no engine."""
+    if engine_id(given.get("engine"), facts) is not None and "state" not in changes:
+        return launch_of(given, facts).layout(**{**PLAIN_STATE, **changes})
+    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
+    return cache_layout(
+        given["config"], given.get("kv_dtype"),
+        **{
+            "tp": devices(given), "draft_layers": given.get("include_mtp_layers") or 0,
+            "expand_latent": bool(given.get("engine_expands_mla")),
+            "sliding": SLIDING[sliding],
+            "bytes_per_head": given.get("kv_bytes_per_head_k_plus_v"), "memory": facts.memory,
+            **changes,
+        },
+    )  # fmt: skip

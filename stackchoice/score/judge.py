@@ -1,0 +1,59 @@
+"""Whether a prediction is right: every key of the answer, within the line's tolerance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+#: Keys of an answer that are for information, not for the score.
+INFORMATION = ("ceiling_tokens_per_s", "low", "high")
+#: What two printed decimals hide.
+PRINTED_HALF_STEP = {"requests": 0.005}
+
+
+def judge(
+    predicted: dict[str, Any], answer: dict[str, Any], tolerance: float | None
+) -> tuple[bool, str]:
+    """Return whether a prediction is right, and the first key that is not.
+
+    Parameters
+    ----------
+    predicted
+        The keys of the answer; for an interval ``low`` and ``high`` beside the middle.
+    tolerance
+        Relative, of every number; None asks for an interval that holds the value.
+    """
+    for key, expected in answer.items():
+        if key in INFORMATION:
+            continue
+        if key not in predicted:
+            return False, f"{key}: not predicted"
+        found = predicted[key]
+        if tolerance is None and _number(expected):
+            low, high = predicted.get("low"), predicted.get("high")
+            if low is None or high is None or not low <= expected <= high:
+                return False, f"{key}: {expected:g} is outside [{low}, {high}]"
+        elif not _equal(found, expected, tolerance or 0.0, PRINTED_HALF_STEP.get(key, 0.0)):
+            return False, f"{key}: predicted {_short(found)}, is {_short(expected)}"
+    return True, ""
+
+
+def _equal(found: Any, expected: Any, tolerance: float, half_step: float) -> bool:
+    if _number(expected) and _number(found):
+        allowed = max(abs(expected) * tolerance, half_step)
+        return abs(found - expected) <= allowed * (1 + 1e-9) or math.isclose(found, expected)
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() <= found.keys() and all(
+            _equal(found[k], v, tolerance, half_step) for k, v in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(found, list):
+        return sorted(map(str, found)) == sorted(map(str, expected))
+    return found == expected
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.10g}" if _number(value) else str(value)

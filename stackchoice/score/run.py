@@ -1,0 +1,211 @@
+"""Read a file of questions, answer each from what is given, and count who was right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from stackchoice.errors import ScoreError
+from stackchoice.facts.datum import Record
+from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.score import capacity, speed
+from stackchoice.score.engines import engine_id
+from stackchoice.score.judge import judge
+from stackchoice.score.unknown import Unknown
+
+#: Questions about kernels and logs, which need the kernel path.
+LATER = ("read_config", "kernel_path", "read_log")
+#: What a question names where it is about arithmetic and no engine.
+NO_ENGINE = ("any", "calculator")
+
+
+class Line(Record):
+    """One answered question. ``predicted`` is None where the answer is unknown.
+
+    ``counted`` is False for an engine that the fact base does not hold, and for lines that
+    rest on assumed settings; both stay in the ledger.
+    """
+
+    id: str
+    ask: str
+    predicted: dict[str, Any] | None = None
+    right: bool = False
+    reason: str = ""
+    counted: bool = True
+    error: float | None = None
+
+
+class Tally(Record):
+    """The counted lines of one ask."""
+
+    lines: int = 0
+    right: int = 0
+    unknown: int = 0
+    wrong: int = 0
+    share_right: float | None = None
+    worst_error: float | None = None
+    coverage: float | None = None
+    median_width: float | None = None
+    interval_score: float | None = None
+
+
+class Score(Record):
+    """All lines, and the counts by ask."""
+
+    lines: list[Line]
+    by_ask: dict[str, Tally]
+    outside: list[str] = Field(default=[], description="ids that are not counted")
+
+
+def score_file(path: Path | str, facts: Facts | None = None) -> Score:
+    """Answer every question of a JSON Lines file."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScoreError(f"{path}: cannot be read ({error}); give a file of questions") from None
+    rows = []
+    for number, row in enumerate(text.splitlines(), 1):
+        if not row.strip():
+            continue
+        try:
+            rows.append(json.loads(row))
+        except ValueError as error:
+            raise ScoreError(f"{path}:{number}: not JSON ({error}); one object a line") from None
+        missing = {"id", "ask", "given", "answer"} - set(rows[-1] if isinstance(rows[-1], dict)
+                                                         else ())  # fmt: skip
+        if missing:
+            raise ScoreError(f"{path}:{number}: has no {', '.join(sorted(missing))}")
+    return score_lines(rows, facts)
+
+
+def score_lines(rows: Iterable[dict[str, Any]], facts: Facts | None = None) -> Score:
+    """Answer questions, each from its ``given`` alone (``source_url`` only leaves itself out)."""
+    facts = facts or load_facts()
+    assumed = _assumed_lines()
+    rows = list(rows)
+    lines = [_line(row, facts, assumed) for row in rows]
+    answers = {row["id"]: row for row in rows}
+    asks = dict.fromkeys(line.ask for line in lines)
+    return Score(
+        lines=lines,
+        by_ask={
+            ask: _tally([x for x in lines if x.ask == ask and x.counted], answers) for ask in asks
+        },
+        outside=[x.id for x in lines if not x.counted],
+    )
+
+
+def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
+    given, ask = row["given"], row["ask"]
+    base = {"id": row["id"], "ask": ask}
+    apart = assumed.get(str(row.get("case", row["id"].split(".")[0])), "")
+    named = given.get("engine")
+    unnamed = named in (None, "", *NO_ENGINE)
+    if not apart and not unnamed and engine_id(named, facts) is None:
+        apart = f"engine {named!r} is not in the fact base"
+    base["counted"] = not apart
+    try:
+        predicted = _answer(ask, given, facts, row.get("source_url"))
+    except Unknown as unknown:
+        reason = f"unknown: {unknown}" + (f" ({apart})" if apart else "")
+        return Line(**base, reason=reason)
+    right, reason = judge(predicted, row["answer"], row.get("tolerance"))
+    return Line(
+        **base, predicted=predicted, right=right, error=_error(predicted, row["answer"]),
+        reason="; ".join(t for t in (reason, f"apart: {apart}" if apart else "") if t),
+    )  # fmt: skip
+
+
+def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -> dict[str, Any]:
+    if ask in LATER:
+        raise Unknown("comes with the kernel path")
+    function = {**capacity.ASKS, **speed.ASKS}.get(ask)
+    if function is None:
+        raise Unknown(f"no answer to {ask!r} here")
+    return function(given, facts, source_url=source)
+
+
+def _error(predicted: dict[str, Any], answer: dict[str, Any]) -> float | None:
+    """Return the largest relative error of the numbers both sides have."""
+    errors = [
+        abs(predicted[k] - v) / abs(v)
+        for k, v in answer.items()
+        if isinstance(v, int | float) and not isinstance(v, bool) and v
+        and isinstance(predicted.get(k), int | float) and k not in ("low", "high")
+    ]  # fmt: skip
+    return max(errors, default=None)
+
+
+def _tally(lines: list[Line], answers: dict[str, dict[str, Any]]) -> Tally:
+    right = sum(x.right for x in lines)
+    unknown = sum(x.predicted is None for x in lines)
+    errors = [x.error for x in lines if x.error is not None]
+    return Tally(
+        lines=len(lines), right=right, unknown=unknown, wrong=len(lines) - right - unknown,
+        share_right=right / len(lines) if lines else None, worst_error=max(errors, default=None),
+        **_intervals(lines, answers),
+    )  # fmt: skip
+
+
+def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Coverage, median high/low and mean interval score of the lines that ask for an interval.
+
+    The interval score of a nominal 80 % interval, on logarithms so that speeds of different
+    size weigh alike: ``width + 2 / 0.2 x distance outside`` (Gneiting and Raftery 2007).
+    """
+    from math import log
+    from statistics import mean, median
+
+    widths, hits, scores = [], [], []
+    for line in lines:
+        row = answers[line.id]
+        if row.get("tolerance") is not None or not line.predicted:
+            continue
+        low, high = line.predicted.get("low"), line.predicted.get("high")
+        value = next(
+            (v for k, v in row["answer"].items() if k in line.predicted and k not in ("low", "high")
+             and isinstance(v, int | float)), None,
+        )  # fmt: skip
+        if not (low and high and value and value > 0):
+            continue
+        outside = max(0.0, log(low) - log(value), log(value) - log(high))
+        widths.append(high / low)
+        hits.append(outside == 0)
+        scores.append(log(high) - log(low) + 10 * outside)
+    if not widths:
+        return {}
+    return {
+        "coverage": mean(hits), "median_width": median(widths), "interval_score": mean(scores),
+    }  # fmt: skip
+
+
+def _assumed_lines() -> dict[str, str]:
+    """Return the source cases that rest on assumed settings, with the reason."""
+    from stackchoice.facts.yaml import read_yaml
+
+    return dict(read_yaml(data_dir() / "ledger_only.yaml")["cases"])
+
+
+def describe(score: Score) -> str:
+    """Return the counts by ask and the lines that are wrong, for people."""
+    rows = [f"{'ask':28s} {'lines':>5s} {'right':>5s} {'wrong':>5s} {'unknown':>7s} {'worst':>8s}"]
+    for ask, t in score.by_ask.items():
+        worst = "" if t.worst_error is None else f"{t.worst_error:8.2%}"
+        row = f"{ask:28s} {t.lines:5d} {t.right:5d} {t.wrong:5d} {t.unknown:7d} {worst:>8s}"
+        if t.coverage is not None:
+            row += (
+                f"  covers {t.coverage:.0%}, median high/low {t.median_width:.2f}, "
+                f"interval score {t.interval_score:.2f}"
+            )
+        rows.append(row)
+    wrong = [x for x in score.lines if x.counted and not x.right and x.predicted is not None]
+    rows += [f"wrong: {x.id}: {x.reason}" for x in wrong]
+    apart = [x for x in score.lines if not x.counted]
+    if apart:
+        rows.append(f"not counted, in the ledger only: {', '.join(x.id for x in apart)}")
+    return "\n".join(rows)

@@ -1,0 +1,108 @@
+"""One entry to every allocator: the worked case, and what holds for every engine."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackchoice.facts import load_facts
+from stackchoice.fit.admission import admit
+
+QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
+POOL_A, POOL_B = 25_000_000_000, 23_436_993_224
+RULED = ("vllm", "sglang", "llama.cpp", "ollama")
+QUOTIENT = ("max", "mlx-lm", "transformers", "tensorrt-llm")
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "a", "b"),
+    [
+        ("vllm", {"enable_prefix_caching": False}, 34, 32),
+        ("vllm", {}, 28, 26),
+        ("sglang", {}, 15, 14),
+        ("sglang", {"disable_radix_cache": True}, 24, 22),
+        ("llama.cpp", {}, 36, 33),
+        ("max", {}, 40, 38),
+    ],
+)
+def test_the_worked_case(engine, settings, a, b):
+    """Qwen3.8-27B in bf16 at 8,192 tokens, on both budgets of the same card."""
+    for pool, expected in ((POOL_A, a), (POOL_B, b)):
+        found = admit(engine, None, QWEN, pool_bytes=pool, context_tokens=8192, settings=settings)
+        assert found.live_sequences == expected
+
+
+def test_blocks_of_the_worked_case():
+    found = admit("vllm", "0.33.0", QWEN, pool_bytes=POOL_A, context_tokens=8192)
+    page = -(-(48 * 128 * 128 * 4 + 10_240 * 3 * 2) // (16 * 4096)) * 16 * 4096
+    assert (found.block_tokens, found.blocks) == (784, POOL_A // (16 * page)) == (784, 486)
+    assert found.max_concurrency == pytest.approx(486 / (11 + 3 * 2))
+    assert found.printed_pool_tokens == int(486 / 17 * 8192)
+
+
+def test_boot_and_steady_state_are_apart():
+    hybrid = admit("vllm", "0.33.0", QWEN, pool_bytes=POOL_A, context_tokens=8192)
+    assert hybrid.steady_live_sequences is None
+    assert "fifth" in hybrid.steady_state_note
+    gemma = load_facts().models["google/gemma-3-27b-it"].config.value
+    sliding = admit("vllm", "0.33.0", gemma, pool_bytes=POOL_A, context_tokens=32768,
+                    settings={"max_num_batched_tokens": 8192})  # fmt: skip
+    assert sliding.steady_live_sequences > sliding.live_sequences
+
+
+def test_defaults_that_depend_on_the_device():
+    facts = load_facts()
+    gemma = facts.models["google/gemma-3-27b-it"].config.value
+    asked = {"pool_bytes": POOL_A, "context_tokens": 32768}
+    without = admit("vllm", "0.33.0", gemma, **asked)
+    assert without.live_sequences is None
+    assert "max_num_batched_tokens" in without.notes[0]
+    live = {
+        m: admit("vllm", "0.33.0", gemma, device=facts.machines[m], **asked).live_sequences
+        for m in ("h100_sxm", "a100_80_sxm")
+    }
+    assert live["h100_sxm"] < live["a100_80_sxm"]
+
+
+@pytest.mark.parametrize("engine", QUOTIENT)
+def test_a_quotient_says_that_it_is_one(engine):
+    found = admit(engine, None, QWEN, pool_bytes=POOL_A, context_tokens=8192)
+    assert found.is_quotient
+    assert "not sourced" in found.rule_text
+    assert found.evidence == "inferred"
+
+
+def test_an_engine_without_rules_is_unknown():
+    for engine in ("lm-studio", "nobody"):
+        found = admit(engine, None, QWEN, pool_bytes=POOL_A, context_tokens=8192)
+        assert found.live_sequences is None
+        assert found.rule is None
+        assert found.notes
+
+
+def test_a_release_nobody_read_is_unknown_and_names_itself():
+    found = admit("vllm", "0.22.0", QWEN, pool_bytes=POOL_A, context_tokens=8192)
+    assert found.live_sequences is None
+    assert "0.22.0" in found.notes[0]
+
+
+@given(
+    st.sampled_from(RULED + QUOTIENT), st.integers(0, 10**11), st.integers(0, 10**11),
+    st.integers(1, 262_144),
+)  # fmt: skip
+def test_more_memory_never_admits_fewer(engine, one, two, tokens):
+    low, high = sorted((one, two))
+    few, many = (
+        admit(engine, None, QWEN, pool_bytes=p, context_tokens=tokens).live_sequences
+        for p in (low, high)
+    )
+    assert few <= many
+
+
+@given(st.sampled_from(RULED + QUOTIENT), st.integers(1, 262_144), st.integers(1, 262_144))
+def test_a_longer_context_never_admits_more(engine, one, two):
+    short, long = sorted((one, two))
+    many, few = (
+        admit(engine, None, QWEN, pool_bytes=POOL_A, context_tokens=t).live_sequences
+        for t in (short, long)
+    )
+    assert few <= many

@@ -1,0 +1,316 @@
+"""Engines' own allocators against figures that public starts printed."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackchoice.errors import UnknownRuleError
+from stackchoice.facts import load_facts
+from stackchoice.fit.admission import launch
+from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
+from stackchoice.fit.allocators.packed import common_size
+from stackchoice.fit.release import read_release
+
+GIB = 2**30
+HALF_STEP = 0.005  # the memory line prints two decimals
+
+DENSE = {
+    "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+    "hidden_size": 5120, "dtype": "bfloat16", "max_position_embeddings": 131072,
+}  # fmt: skip
+MOE_HYBRID = {
+    "num_hidden_layers": 40, "full_attention_interval": 4, "num_attention_heads": 16,
+    "num_key_value_heads": 2, "head_dim": 256, "hidden_size": 2048, "dtype": "bfloat16",
+    "linear_num_key_heads": 16, "linear_key_head_dim": 128, "linear_num_value_heads": 32,
+    "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "mamba_ssm_dtype": "float32",
+    "max_position_embeddings": 262144,
+}  # fmt: skip
+HYBRID = {
+    **MOE_HYBRID, "num_hidden_layers": 64, "num_attention_heads": 24, "num_key_value_heads": 4,
+    "hidden_size": 5120, "linear_num_value_heads": 48,
+}  # fmt: skip
+GEMMA_31B = {
+    "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
+    "num_global_key_value_heads": 4, "global_head_dim": 512, "hidden_size": 5376,
+    "sliding_window": 1024, "dtype": "bfloat16", "max_position_embeddings": 262144,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 10,
+}  # fmt: skip
+GEMMA_26B = {
+    **GEMMA_31B, "num_hidden_layers": 30, "num_key_value_heads": 8,
+    "num_global_key_value_heads": 2, "num_attention_heads": 16, "hidden_size": 2816,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5,
+}  # fmt: skip
+GPT_OSS = {
+    "num_hidden_layers": 24, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+    "hidden_size": 2880, "sliding_window": 128, "dtype": "bfloat16",
+    "layer_types": ["sliding_attention", "full_attention"] * 12, "max_position_embeddings": 131072,
+}  # fmt: skip
+V4_FLASH = {
+    "num_hidden_layers": 43, "num_attention_heads": 64, "num_key_value_heads": 1,
+    "hidden_size": 4096, "head_dim": 512, "sliding_window": 128, "index_topk": 512,
+    "index_head_dim": 128, "dtype": "bfloat16", "max_position_embeddings": 1048576,
+    "compress_ratios": [0, 0, *([4, 128] * 20), 4, 0],
+}  # fmt: skip
+
+
+def ask(engine, release, config, **rest):
+    return launch(engine, release, config, facts=load_facts(), **rest)
+
+
+def printed(release, config, gib, length, kv, tp=1, draft=0, **settings):
+    """Every figure that this release prints for a memory line of two decimals."""
+    plan = vllm.plan(
+        ask("vllm", release, config, kv_dtype=kv, tp=tp, draft_layers=draft,
+            settings={"max_model_len": length, **settings})
+    )  # fmt: skip
+    ends = [plan.pool_blocks(int((gib + d) * GIB)) for d in (-HALF_STEP, HALF_STEP)]
+    return {plan.printed_tokens(b, length) for b in range(ends[0], ends[1] + 1)}
+
+
+class TestVllmPrintsWhatWasPrinted:
+    """Figures of public boot logs; the memory is the log's, the rest is arithmetic."""
+
+    def test_before_the_line_changed(self):
+        assert 448_448 in printed("0.19.1", HYBRID, 54.82, 262144, "fp8")
+
+    def test_the_same_memory_prints_another_figure_after_it(self):
+        (after,) = {max(printed("0.20.1", HYBRID, 54.82, 262144, "fp8"))}
+        assert after == int(1145 / (ceil(262144 / 1568) + 3) * 262144) == 1_755_291
+
+    @pytest.mark.parametrize(
+        ("config", "gib", "tokens", "length", "kv", "tp"),
+        [
+            (HYBRID, 4.99, 302_921, 131072, "fp8", 2),
+            (MOE_HYBRID, 5.98, 567_978, 131072, "fp8", 1),
+            (MOE_HYBRID, 6.01, 569_878, 131072, "fp8", 1),
+        ],
+    )
+    def test_hybrids_with_prefix_caching(self, config, gib, tokens, length, kv, tp):
+        assert tokens in printed("0.26.0", config, gib, length, kv, tp)
+
+    def test_a_public_pair_of_figures_closes(self):
+        """1,487 blocks print 290,864 tokens and 33.04 requests of 32,768 (vllm 40691)."""
+        plan = vllm.plan(ask("vllm", "0.19.1", HYBRID, kv_dtype="bf16"))
+        assert plan.printed_tokens(1487, 32768) == 290_864
+        assert plan.concurrency(1487, 32768) == pytest.approx(33.04, abs=0.005)
+
+    def test_sliding_window_groups(self):
+        tokens = printed("0.24.0", GEMMA_31B, 64.68, 262144, "bf16", max_num_batched_tokens=8192)
+        assert 626_949 in tokens
+        plan = vllm.plan(ask("vllm", "0.19.1", GEMMA_26B, kv_dtype="fp8",
+                             settings={"max_num_batched_tokens": 8192}))  # fmt: skip
+        found = plan.concurrency(plan.pool_blocks(int(54.14 * GIB)), 131072)
+        assert found == pytest.approx(25.41, abs=0.005)
+
+    def test_uneven_pages_are_padded_or_refused(self):
+        settings = {"max_model_len": 262144, "max_num_batched_tokens": 4096}
+        asked = {"kv_dtype": "int8_per_token_head", "tp": 2, "settings": settings}
+        plan = vllm.plan(ask("vllm", "0.21-dev (2026-05-08)", GEMMA_31B, **asked))
+        assert plan.block_bytes == 10 * 16 * 8 * 2 * (256 + 4)
+        assert [g.block_tokens for g in plan.groups] in ([16, 32], [32, 16])
+        assert plan.concurrency(17_449, 262144) == pytest.approx(1.78, abs=0.005)
+        with pytest.raises(UnknownRuleError, match="does not start"):
+            vllm.plan(ask("vllm", "0.19.1", GEMMA_31B, **asked))
+
+
+class TestVllmLayout:
+    @pytest.mark.parametrize(
+        ("kv", "tp", "drafted", "block"),
+        [
+            ("bf16", 1, 0, 784), ("fp8", 1, 0, 1568), ("fp8", 1, 2, 1600), ("fp8", 2, 3, 1600),
+            ("fp8", 2, 4, 1616), ("int8_per_token_head", 2, 4, 1584), ("nvfp4", 1, 2, 2832),
+        ],
+    )  # fmt: skip
+    def test_attention_blocks_grow_to_hold_a_state(self, kv, tp, drafted, block):
+        plan = vllm.plan(ask("vllm", "0.25.1", HYBRID, kv_dtype=kv, tp=tp, settings={
+            "num_speculative_tokens": drafted, "enable_prefix_caching": True,
+        }))  # fmt: skip
+        state = (48 * 128 * 128 * 4 + 10_240 * (3 + drafted) * 2) // tp
+        assert plan.attention_block_tokens == block
+        token = plan.block_bytes // 16 // block
+        assert (block - 16) * token < state <= block * token
+
+    def test_padding_is_printed_with_two_decimals(self):
+        plan = vllm.plan(ask("vllm", "0.19.1", HYBRID, kv_dtype="fp8"))
+        assert plan.padding_pct == 0.13
+
+    def test_a_draft_layer_joins_the_attention_group(self):
+        plan = vllm.plan(ask("vllm", "0.27.1", HYBRID, kv_dtype="fp8", tp=2, draft_layers=1,
+                             settings={"num_speculative_tokens": 3}))  # fmt: skip
+        assert plan.group_count == 1 + ceil(48 / 17)
+        assert plan.printed_tokens(185, 262144) == 270_930
+
+    def test_half_and_half_is_one_group_each(self):
+        plan = vllm.plan(ask("vllm", "0.33.0", GPT_OSS, settings={"max_num_batched_tokens": 8192}))
+        assert plan.group_count == 2
+        drafted = ask("vllm", "0.33.0", GPT_OSS, draft_layers=1,
+                      settings={"max_num_batched_tokens": 8192, "disable_hybrid_kv_cache_manager":
+                                True})  # fmt: skip
+        assert vllm.plan(drafted).block_bytes == 16 * 25 * 8 * 2 * 64 * 2
+
+    def test_sliding_layers_need_the_batched_tokens(self):
+        with pytest.raises(UnknownRuleError, match="max_num_batched_tokens"):
+            vllm.plan(ask("vllm", "0.33.0", GPT_OSS)).request_blocks(1000)
+
+    def test_the_length_a_refused_start_proposes(self):
+        """62 layers of 8 heads at 48.66 GiB: 62.00 GiB needed, 205,728 tokens proposed."""
+        moe = {**DENSE, "num_hidden_layers": 62, "max_position_embeddings": 262144}
+        plan = vllm.plan(ask("vllm", "0.10.1.dev101", moe, kv_dtype="bf16"))
+        assert plan.needed_bytes(262144) == 62 * GIB
+        assert plan.longest(int(48.66 * GIB), 262144) == 205_728
+
+    def test_compressed_layers_as_a_refused_start_printed(self):
+        """DeepSeek-V4-Flash in 0.22.0: 6.66 GiB for 30,000 tokens; 13,528 fit in 5.44 GiB."""
+        plan = vllm.plan(ask("vllm", "0.22.0", V4_FLASH, kv_dtype="fp8",
+                             settings={"max_num_batched_tokens": 16384}))  # fmt: skip
+        assert plan.block_bytes == 22 * (37_440 + 8_640 + 1_728)
+        assert round(plan.needed_bytes(30_000) / GIB, 2) == 6.66
+        low, high = (plan.longest(int((5.44 + d) * GIB), 30_000) for d in (-HALF_STEP, HALF_STEP))
+        assert low <= 13_528 <= high
+        with pytest.raises(UnknownRuleError, match="compressed_packing"):
+            vllm.plan(ask("vllm", "0.26.0", V4_FLASH, kv_dtype="fp8"))
+
+    def test_tuples_are_sized_for_the_least_padding(self):
+        assert common_size([21, 43, 21, 20], 21) == 22
+
+    def test_context_parallel_multiplies_the_tokens(self):
+        mla = {**DENSE, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
+        one, two = (
+            vllm.plan(ask("vllm", "0.19.1", mla, settings={"decode_context_parallel": n}))
+            for n in (1, 2)
+        )
+        assert two.printed_tokens(1000, 4096) == 2 * one.printed_tokens(1000, 4096)
+        assert two.concurrency(1000, 4096) == 2 * one.concurrency(1000, 4096)
+
+    def test_prefix_caching_of_hybrids_by_release(self):
+        asked = {r: ask("vllm", r, HYBRID) for r in ("0.19.1", "0.22.0", "0.26.0", "0.33.0")}
+        assert not asked["0.19.1"].prefix_caching
+        assert asked["0.26.0"].prefix_caching
+        assert asked["0.33.0"].prefix_caching
+        with pytest.raises(UnknownRuleError, match="nothing between was read"):
+            _ = asked["0.22.0"].prefix_caching
+        assert ask("vllm", "0.19.1", DENSE).prefix_caching
+
+
+class TestSglang:
+    def test_slots_by_strategy(self):
+        slots = {
+            name: sglang.slots_per_request(ask("sglang", None, HYBRID, settings=settings))
+            for name, settings in {
+                "default": {}, "lazy": {"mamba_scheduler_strategy": "extra_buffer_lazy"},
+                "none": {"mamba_scheduler_strategy": "no_buffer"},
+                "off": {"disable_radix_cache": True},
+            }.items()
+        }  # fmt: skip
+        assert slots == {"default": 5, "lazy": 4, "none": 3, "off": 1}
+
+    def test_a_balanced_ratio_without_reuse_loses_one_to_the_padding_slot(self):
+        asked = ask("sglang", None, HYBRID, kv_dtype="bf16", settings={
+            "disable_radix_cache": True, "mamba_full_memory_ratio": 0.287,
+        })  # fmt: skip
+        assert sglang.pools(asked, 25_020_000_000).live(8192) == 35
+
+    def test_pages_of_sparse_attention(self):
+        """GLM-5 in bf16, 29.32 GiB: 314,304 tokens were printed."""
+        glm = {
+            "num_hidden_layers": 78, "num_attention_heads": 64, "hidden_size": 6144,
+            "kv_lora_rank": 512, "qk_rope_head_dim": 64, "index_topk": 2048,
+            "index_head_dim": 128, "max_position_embeddings": 202752,
+        }  # fmt: skip
+        found = sglang.pools(ask("sglang", None, glm, kv_dtype="bf16", tp=8), int(29.32 * GIB))
+        assert found.tokens == 314_304
+
+    def test_windows_get_a_fixed_share(self):
+        pools = sglang.pools(ask("sglang", None, GPT_OSS), 10 * GIB)
+        layer = 12 * 8 * 2 * 64 * 2
+        assert pools.tokens == int(10 * GIB / (1.8 * layer))
+        assert pools.window_tokens == int(pools.tokens * 0.8)
+
+    @pytest.mark.parametrize(
+        ("gib", "chunk", "batch", "fraction"),
+        [(81559 / 1024, 8192, 256, 0.835), (24564 / 1024, 4096, 48, 0.72)],
+    )
+    def test_the_default_memory_fraction(self, gib, chunk, batch, fraction):
+        asked = ask("sglang", None, DENSE)
+        found = sglang.memory_fraction(asked, gib, chunk_tokens=chunk, graph_batch=batch)
+        assert found == fraction
+
+
+class TestLlamaCpp:
+    def test_window_cells(self):
+        """gpt-oss-20b, 4,096 of context: 768 window cells, 18 MiB."""
+        found = llamacpp.cells(ask("llama.cpp", None, GPT_OSS), 4096)
+        assert (found.window_cells, found.window_bytes) == (768, 18 * 2**20)
+        full = llamacpp.cells(ask("llama.cpp", None, GPT_OSS), 4096, full_window=True)
+        assert full.window_cells == 4096
+
+    def test_four_unified_slots_share_the_context(self):
+        asked = ask("llama.cpp", None, GPT_OSS)
+        found = llamacpp.cells(asked, 8192, sequences=4)
+        assert (found.cells, found.window_cells) == (8192, 1024)
+
+    def test_recurrent_state_is_float32(self):
+        """149.625 MiB a sequence was printed for this model."""
+        found = llamacpp.cells(ask("llama.cpp", None, HYBRID), 262144)
+        assert found.state_bytes == 149.625 * 2**20
+        assert found.bytes == 16_384 * 2**20
+
+    def test_ollama_multiplies_the_context_by_its_slots(self):
+        qwen = {**DENSE, "num_hidden_layers": 28, "num_key_value_heads": 2}
+        assert llamacpp.cells(ask("ollama", "0.5", qwen), 2048, sequences=4).cells == 8192
+
+    @pytest.mark.parametrize(("gib", "context"), [(8, 4096), (24, 32768), (80, 262144)])
+    def test_ollama_context_by_memory(self, gib, context):
+        assert llamacpp.default_context(ask("ollama", None, DENSE), gib) == context
+
+
+def test_tensorrt_llm_blocks_of_32():
+    """TinyLlama, 78.30 GiB: 116,617 blocks were printed."""
+    tiny = {**DENSE, "num_hidden_layers": 22, "num_key_value_heads": 4, "head_dim": 64}
+    found = quotient.pool_blocks(ask("tensorrt-llm", None, tiny, kv_dtype="fp16"), int(78.3 * GIB))
+    assert found == pytest.approx(116_617, rel=1e-3)
+
+
+def test_a_cache_type_of_another_engine_is_unknown():
+    with pytest.raises(UnknownRuleError, match="q8_0"):
+        vllm.plan(ask("vllm", None, DENSE, kv_dtype="q8_0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("0.19.x", "0.19"), ("0.21-dev (2026-05-08)", "0.21.dev0"), ("v0.25.1", "0.25.1"),
+        ("0.10.1.dev101", "0.10.1.dev101"), ("b8171", "8171"), ("custom build 2026-05", "0.21.0"),
+        ("0.1.dev20073", None), ("not stated", None), (None, None), ("2026-07 image", "0.26.0"),
+        ("0.7 (V1 engine, 2025-01)", "0.7"), ("0.33.0-rc2", "0.33.0rc2"),
+    ],
+)  # fmt: skip
+def test_releases_out_of_text(text, order):
+    found = read_release(text, load_facts().engines["vllm"]).order
+    assert found == order
+
+
+@given(st.integers(0, 200 * GIB), st.integers(0, 200 * GIB), st.integers(1, 262144))
+def test_more_memory_never_admits_fewer(one, two, tokens):
+    plan = vllm.plan(ask("vllm", "0.33.0", HYBRID))
+    low, high = sorted((one, two))
+    assert plan.concurrency(plan.pool_blocks(low), tokens) <= plan.concurrency(
+        plan.pool_blocks(high), tokens
+    )
+
+
+@given(st.integers(1, 262144), st.integers(1, 262144))
+def test_a_longer_context_never_admits_more(one, two):
+    plan = vllm.plan(ask("vllm", "0.33.0", GEMMA_31B, settings={"max_num_batched_tokens": 8192}))
+    short, long = sorted((one, two))
+    assert plan.request_blocks(short) <= plan.request_blocks(long)
+
+
+@given(st.integers(10**8, 10**11))
+def test_the_proposed_length_is_the_last_that_fits(memory):
+    plan = vllm.plan(ask("vllm", "0.33.0", HYBRID))
+    length = plan.longest(memory, 262144)
+    assert length == 0 or plan.needed_bytes(length) <= memory
+    assert length == 262144 or plan.needed_bytes(length + 1) > memory

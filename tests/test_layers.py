@@ -1,0 +1,250 @@
+"""Layer kinds out of configs, their bytes re-derived here from shapes, and published figures."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackchoice.errors import UnknownCacheError
+from stackchoice.fit import cache_layout
+from stackchoice.fit.cache import StateLayout, share
+
+SHORT = StateLayout(all_conv_columns=False)
+BASE = {"num_hidden_layers": 8, "num_attention_heads": 16, "hidden_size": 2048, "dtype": "bfloat16"}
+MLA = {
+    "num_hidden_layers": 78, "num_attention_heads": 64, "num_key_value_heads": 64,
+    "hidden_size": 6144, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 192,
+    "v_head_dim": 256, "index_topk": 2048, "index_head_dim": 128, "dtype": "bfloat16",
+}  # fmt: skip
+V4 = {
+    "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 1,
+    "hidden_size": 7168, "head_dim": 512, "sliding_window": 128, "index_topk": 1024,
+    "index_head_dim": 128, "compress_ratios": [128, 128] + [4, 128] * 29 + [4, 0],
+    "dtype": "bfloat16",
+}  # fmt: skip
+NEMOTRON = {
+    "num_hidden_layers": 52, "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+    "hidden_size": 2688, "mamba_num_heads": 64, "mamba_head_dim": 64, "ssm_state_size": 128,
+    "n_groups": 8, "conv_kernel": 4, "mamba_ssm_cache_dtype": "float32", "dtype": "bfloat16",
+    "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+}  # fmt: skip
+KIMI = {
+    "num_hidden_layers": 93, "num_attention_heads": 96, "hidden_size": 7168, "kv_lora_rank": 512,
+    "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "dtype": "bfloat16",
+    "linear_attn_config": {
+        "full_attn_layers": [*range(4, 93, 4), 93], "num_heads": 96, "head_dim": 128,
+        "short_conv_kernel_size": 4,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "heads"),
+    [
+        ({}, 16),
+        ({"num_key_value_heads": 4}, 4),
+        ({"multi_query": True}, 1),
+        ({"multi_query": True, "new_decoder_architecture": True, "num_kv_heads": 8}, 8),
+        ({"multi_query_attention": True, "multi_query_group_num": 2}, 2),
+        ({"attn_config": {"kv_n_heads": 8}}, 8),
+    ],
+)
+def test_every_notation_of_kv_heads(change, heads):
+    assert cache_layout({**BASE, **change}).kv_bytes_per_token == 8 * heads * 2 * 128 * 2
+
+
+def test_old_names_of_layers_and_sizes():
+    old = {"n_layer": 8, "n_head": 16, "n_embd": 2048, "torch_dtype": "float16"}
+    assert cache_layout(old).kv_bytes_per_token == cache_layout(BASE).kv_bytes_per_token
+
+
+def test_layers_that_differ_one_by_one():
+    blocks = [
+        {"attention": {"n_heads_in_group": 2}},
+        {"attention": {"no_op": True}},
+        {"attention": {"n_heads_in_group": 16}},
+    ]
+    config = {**BASE, "num_hidden_layers": 3, "block_configs": blocks}
+    assert cache_layout(config).kv_bytes_per_token == (8 + 1) * 2 * 128 * 2
+
+
+def test_a_list_of_kv_heads():
+    config = {**BASE, "num_hidden_layers": 3, "num_kv_heads": [4, 2, 1]}
+    assert cache_layout(config).kv_bytes_per_token == (4 + 2 + 1) * 2 * 128 * 2
+
+
+def test_layers_that_share_a_cache_are_not_counted():
+    types = ["sliding_attention", "full_attention"] * 4
+    config = {**BASE, "sliding_window": 512, "layer_types": types, "num_kv_shared_layers": 4}
+    layout = cache_layout(config)
+    assert sum(g.layers for g in layout.groups) == 4
+
+
+def test_global_layers_with_heads_of_their_own_store_keys_and_values():
+    """Gemma 4: 50 sliding layers of 16 x 256, 10 global ones of 4 x 512 (81,920 B a token)."""
+    gemma = {
+        **BASE, "num_hidden_layers": 60, "num_key_value_heads": 16, "head_dim": 256,
+        "num_global_key_value_heads": 4, "global_head_dim": 512, "attention_k_eq_v": True,
+        "sliding_window": 1024,
+        "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 10,
+    }  # fmt: skip
+    layout = cache_layout(gemma)
+    assert layout.kv_bytes_per_token == 10 * 4 * 2 * 512 * 2 == 81_920
+    window = 50 * 16 * 2 * 256 * 2 * 1024
+    assert layout.bytes_per_sequence(262_144) == 262_144 * 81_920 + window == 22_313_697_280
+
+
+def test_chunked_attention_every_fourth_layer_full():
+    config = {**BASE, "attention_chunk_size": 8192, "num_key_value_heads": 8}
+    layout = cache_layout(config)
+    assert layout.kv_bytes_per_token == 2 * 8 * 2 * 128 * 2
+    assert {g.window_tokens for g in layout.groups} == {None, 8192}
+
+
+@pytest.mark.parametrize(
+    ("change", "full"),
+    [
+        ({"model_type": "gemma2"}, 4),
+        ({"model_type": "mistral"}, 0),
+        ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 6}, 6),
+        ({"model_type": "qwen2"}, 8),
+        ({"sliding_window_pattern": 4}, 2),
+    ],
+)
+def test_which_layers_slide_without_a_list(change, full):
+    layout = cache_layout({**BASE, "sliding_window": 1024, **change})
+    assert layout.kv_bytes_per_token == full * 16 * 2 * 128 * 2
+
+
+class TestLatent:
+    def test_latent_and_index_keys(self):
+        layout = cache_layout(MLA)
+        assert layout.kv_bytes_per_token == 78 * (576 * 2 + 128 + 4) == 100_152
+
+    def test_the_656_byte_record_and_a_draft_layer_with_its_index(self):
+        layout = cache_layout(MLA, "fp8_ds_mla", draft_layers=1)
+        assert layout.kv_bytes_per_token == 79 * (656 + 132) == 62_252
+
+    def test_shared_indexers(self):
+        types = ["full"] * 3 + ["shared", "shared", "shared", "full"] * 18 + ["shared"] * 3
+        layout = cache_layout({**MLA, "indexer_types": types})
+        assert layout.kv_bytes_per_token == 78 * 576 * 2 + 21 * 132
+
+    def test_a_release_that_expands_the_latent(self):
+        plain = {k: v for k, v in MLA.items() if not k.startswith("index")}
+        layout = cache_layout(plain, "f16", expand_latent=True)
+        assert layout.kv_bytes_per_token == 78 * 64 * (192 + 64 + 256) * 2
+
+    def test_tensor_parallel_repeats_the_latent(self):
+        assert cache_layout(MLA, tp=8) == cache_layout(MLA)
+
+
+class TestCompressed:
+    def test_entries_by_ratio(self):
+        """A published vector: 61 layers at 1,024 tokens take 10,022,912 B, 1,966,080 of index."""
+        layout = cache_layout(V4, "fp8", index_dtype="bfloat16")
+        held = {(g.kind, g.ratio): g.bytes_at(1024) for g in layout.groups}
+        assert held["index", 4] == 30 * 256 * 128 * 2 == 1_966_080
+        assert sum(held.values()) == 10_022_912
+
+    def test_the_584_byte_record(self):
+        layout = cache_layout(V4, "fp8_ds_mla")
+        assert layout.kv_bytes_per_token == 30 / 4 * (584 + 132) + 31 / 128 * 584
+
+
+class TestRecurrent:
+    def test_mamba_2(self):
+        """Published: 6 attention layers, 48,234,496 B of state and 847,872 of convolution."""
+        layout = cache_layout(NEMOTRON, "fp8", state=SHORT)
+        assert layout.kv_bytes_per_token == 6 * 2 * 2 * 128 == 3072
+        assert layout.state_bytes_per_sequence == 48_234_496 + 847_872
+
+    def test_kimi_delta_attention(self):
+        """Published: 24 latent layers (27,648 B a token), 69 recurrent ones."""
+        layout = cache_layout(KIMI, state=SHORT)
+        assert layout.kv_bytes_per_token == 24 * 576 * 2 == 27_648
+        assert layout.state_bytes_per_sequence == 434_110_464 + 15_261_696
+
+    def test_mamba_1(self):
+        config = {
+            "model_type": "mamba", "num_hidden_layers": 64, "hidden_size": 2560,
+            "intermediate_size": 5120, "state_size": 16, "conv_kernel": 4,
+        }  # fmt: skip
+        state = StateLayout(state_dtype="f32", conv_dtype="f32", all_conv_columns=False)
+        layout = cache_layout(config, "f16", state=state)
+        assert layout.state_bytes_per_sequence == 64 * 5120 * (16 + 3) * 4 == 24_903_680
+
+    def test_each_drafted_token_widens_the_convolution(self):
+        one, two = (
+            cache_layout(NEMOTRON, state=SHORT, draft_tokens=n).state_bytes_per_sequence
+            for n in (1, 2)
+        )
+        assert two - one == 23 * (64 * 64 + 2 * 8 * 128) * 2
+
+    def test_a_state_type_that_nobody_states_is_unknown(self):
+        silent = {k: v for k, v in NEMOTRON.items() if k != "mamba_ssm_cache_dtype"}
+        with pytest.raises(UnknownCacheError, match="which type"):
+            cache_layout(silent)
+
+    def test_devices_share_the_state_heads(self):
+        whole, half = (
+            cache_layout(NEMOTRON, state=SHORT, tp=n).state_bytes_per_sequence for n in (1, 2)
+        )
+        assert whole == 2 * half
+
+
+def test_block_sparse_attention_keeps_an_index_in_its_layers():
+    """MiniMax-M3, 4 devices: 60 x 1 head and 57 index layers; 44.25 KiB a token was published."""
+    config = {
+        **BASE, "num_hidden_layers": 60, "num_key_value_heads": 4, "head_dim": 128,
+        "sparse_attention_config": {
+            "use_sparse_attention": True, "sparse_attention_freq": [0] * 3 + [1] * 57,
+            "sparse_index_dim": 128,
+        },
+    }  # fmt: skip
+    assert cache_layout(config, tp=4).kv_bytes_per_token == 44.25 * 1024
+
+
+@pytest.mark.parametrize(
+    ("dtype", "per_head"),
+    [("q8_0", 272), ("q4_0", 144), ("int8_per_token_head", 264), ("nvfp4", 144), ("fp8", 256)],
+)
+def test_bytes_of_cache_types(dtype, per_head):
+    assert cache_layout({**BASE, "head_dim": 128}, dtype).kv_bytes_per_token == 8 * 16 * per_head
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"layer_types": ["linear_attention"] * 8}, "recurrent layers of a kind"),
+        ({"layer_types": ["full_attention"] * 3}, "3 entries for 8 layers"),
+        ({"hybrid_override_pattern": "MMMM????"}, "hybrid_override_pattern"),
+        ({"cross_attention_layers": [3]}, "cross_attention_layers"),
+        ({"num_kv_shared_layers": 2}, "num_kv_shared_layers"),
+    ],
+)
+def test_what_a_config_does_not_tell_is_unknown(change, named):
+    with pytest.raises(UnknownCacheError, match=named):
+        cache_layout({**BASE, **change})
+
+
+def test_heads_that_do_not_divide_are_repeated_or_refused():
+    assert [share(4, n) for n in (1, 2, 4, 8)] == [4, 2, 1, 1]
+    with pytest.raises(UnknownCacheError, match="do not divide"):
+        share(4, 3)
+
+
+@given(st.sampled_from([1, 2, 4, 8, 16, 32]), st.sampled_from([1, 2, 4, 8, 16, 32]))
+def test_more_devices_never_hold_more_each(one, two):
+    few, many = sorted((one, two))
+    config = {**BASE, "num_key_value_heads": 8}
+    assert (
+        cache_layout(config, tp=many).kv_bytes_per_token
+        <= cache_layout(config, tp=few).kv_bytes_per_token
+    )
+
+
+@given(st.integers(0, 300_000), st.integers(0, 300_000))
+def test_more_tokens_never_take_less(one, two):
+    low, high = sorted((one, two))
+    layout = cache_layout(V4, "fp8_ds_mla")
+    assert layout.bytes_per_sequence(low) <= layout.bytes_per_sequence(high)

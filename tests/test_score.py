@@ -1,0 +1,139 @@
+"""The score room: how a line is judged, read and counted, and the bars of the public cases."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from stackchoice.cli import app
+from stackchoice.errors import ScoreError
+from stackchoice.facts import data_dir, load_facts
+from stackchoice.score import score_file, score_lines
+from stackchoice.score.engines import engine_id
+from stackchoice.score.judge import judge
+
+LLAMA = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+         "hidden_size": 4096, "dtype": "bfloat16"}  # fmt: skip
+#: Ask, least share right.
+BARS = {
+    "kv_bytes_per_token": 0.97, "state_bytes_per_sequence": 0.97, "cache_bytes": 0.97,
+    "block_layout": 0.97, "pool_blocks": 0.97, "max_model_len": 0.97, "pool_tokens": 0.95,
+    "max_concurrency": 0.95, "weights_bytes": 0.85, "memory_for_cache_bytes": 0.85, "fits": 0.85,
+    "prefix_cache_hit": 0.85,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def public():
+    return score_file(data_dir() / "cases.jsonl")
+
+
+def line(**changes):
+    return {
+        "id": "a", "case": "a", "ask": "kv_bytes_per_token", "answer": {"bytes": 131_072},
+        "given": {"engine": "vllm", "config": LLAMA, "kv_dtype": "bf16", "tp": 1},
+        "tolerance": 0, **changes,
+    }  # fmt: skip
+
+
+class TestJudge:
+    @pytest.mark.parametrize(
+        ("predicted", "answer", "tolerance", "right"),
+        [
+            ({"bytes": 100}, {"bytes": 100}, 0, True),
+            ({"bytes": 101}, {"bytes": 100}, 0, False),
+            ({"bytes": 101}, {"bytes": 100}, 0.01, True),
+            ({"requests": 6.7049}, {"requests": 6.70}, 0, True),
+            ({"requests": 6.706}, {"requests": 6.70}, 0, False),
+            ({}, {"bytes": 1}, 0, False),
+            ({"hit": True}, {"hit": False}, 0.02, False),
+            ({"hit": True, "hit_fraction": 0.5}, {"hit": True, "hit_fraction": 0.5}, 0, True),
+            ({"warnings": ["b", "a"]}, {"warnings": ["a", "b"]}, 0, True),
+            ({"requests": 3}, {"requests": 3, "low": 2, "high": 9}, 0, True),
+            ({"t": 5, "low": 4, "high": 6}, {"t": 5.9}, None, True),
+            ({"t": 5, "low": 4, "high": 6}, {"t": 6.1}, None, False),
+            ({"t": 5}, {"t": 5}, None, False),
+        ],
+    )
+    def test_right_or_wrong(self, predicted, answer, tolerance, right):
+        assert judge(predicted, answer, tolerance)[0] is right
+
+
+class TestRun:
+    def test_shape(self):
+        score = score_lines([line(), line(id="b", ask="kernel_path")])
+        one, two = score.lines
+        assert one.right
+        assert one.predicted == {"bytes": 32 * 2 * 8 * 128 * 2}
+        assert two.predicted is None
+        assert "kernel path" in two.reason
+        assert score.by_ask["kv_bytes_per_token"].share_right == 1
+        assert score.by_ask["kernel_path"].unknown == 1
+
+    def test_a_fork_is_not_its_engine_and_stays_apart(self):
+        facts = load_facts()
+        assert engine_id("ik_llama.cpp", facts) is None
+        assert engine_id("lm-studio (mlx)", facts) == "lm-studio"
+        score = score_lines([line(given={**line()["given"], "engine": "ik_llama.cpp"})])
+        assert score.outside == ["a"]
+        assert score.by_ask["kv_bytes_per_token"].lines == 0
+
+    def test_lines_on_assumed_settings_are_ledger_only(self, public):
+        assert {x.split(".")[0] for x in public.outside} >= {"hyb-0018", "swa-0002", "swa-0003"}
+
+    def test_a_config_that_is_not_modelled_is_unknown_not_an_error(self):
+        config = {**LLAMA, "layer_types": ["mystery"] * 32}
+        score = score_lines([line(given={**line()["given"], "config": config})])
+        assert score.lines[0].predicted is None
+        assert "mystery" in score.lines[0].reason
+
+    def test_a_missing_input_is_named(self):
+        score = score_lines([line(ask="pool_blocks", answer={"blocks": 1})])
+        assert "memory_for_cache_bytes" in score.lines[0].reason
+
+    @pytest.mark.parametrize(("text", "named"), [("{", ":1: not JSON"), ("[]", ":1: has no"),
+                                                 ('{"id": 1}', "answer, ask, given")])  # fmt: skip
+    def test_a_broken_file_is_named_with_its_line(self, tmp_path, text, named):
+        path = tmp_path / "q.jsonl"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ScoreError, match=named):
+            score_file(path)
+        with pytest.raises(ScoreError, match="cannot be read"):
+            score_file(tmp_path / "none.jsonl")
+
+    def test_nothing_but_what_is_given_decides(self):
+        """Another id, case, note, page and answer change no prediction."""
+        rows = [
+            json.loads(row)
+            for row in (data_dir() / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
+        blind = [
+            {**r, "id": str(i), "case": str(i), "note": "", "source_url": None, "date": None,
+             "answer": dict.fromkeys(r["answer"])}
+            for i, r in enumerate(rows) if r["ask"] in BARS
+        ]  # fmt: skip
+        seen = [x.predicted for x in score_lines(rows).lines if x.ask in BARS]
+        assert [x.predicted for x in score_lines(blind).lines] == seen
+
+
+@pytest.mark.parametrize(("ask", "least"), BARS.items())
+def test_bars_of_the_public_cases(public, ask, least):
+    tally = public.by_ask[ask]
+    assert tally.share_right >= least
+
+
+def test_no_wrong_answer_is_confident(public):
+    """What is not right among the capacity lines is unknown, with a reason."""
+    wrong = [x for x in public.lines if x.ask in BARS and x.counted and not x.right]
+    assert [x.id for x in wrong if x.predicted is not None] == []
+    assert all(x.reason for x in wrong)
+
+
+def test_the_command_prints_both_forms():
+    path = str(data_dir() / "cases.jsonl")
+    text = CliRunner().invoke(app, ["score", path])
+    assert text.exit_code == 0
+    assert "kv_bytes_per_token" in text.output
+    found = json.loads(CliRunner().invoke(app, ["score", path, "--json"]).output)
+    assert {"id", "ask", "predicted", "right", "reason"} <= set(found["lines"][0])
+    assert found["by_ask"]["block_layout"]["right"] == 11
