@@ -79,10 +79,11 @@ def test_an_engine_without_rules_is_unknown():
         assert found.notes
 
 
-def test_a_release_nobody_read_is_unknown_and_names_itself():
-    found = admit("vllm", "0.22.0", QWEN, pool_bytes=POOL_A, context_tokens=8192)
+def test_a_mode_nobody_read_is_unknown_and_names_itself():
+    asked = {"pool_bytes": POOL_A, "context_tokens": 8192}
+    found = admit("vllm", "0.22.0", QWEN, settings={"mamba_cache_mode": "all"}, **asked)
     assert found.live_sequences is None
-    assert "0.22.0" in found.notes[0]
+    assert "mamba_cache_mode" in found.notes[0]
 
 
 @given(

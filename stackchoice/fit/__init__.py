@@ -1,15 +1,23 @@
-"""Question 1, hardware fit: cache bytes, memory budgets, speed ceilings and intervals."""
+"""Question 1, hardware fit: cache bytes, allocators, budgets, verdicts, speed ceilings."""
 
-from stackchoice.fit.cache import CacheLayout, cache_layout
+from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.budget import Budget, memory_for_cache
+from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
+from stackchoice.fit.cures import Cure, Cures, Situation, cures
 from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.premises import PremiseCheck, check_premises
 from stackchoice.fit.speed import (
     Speed,
     batch_one_speed,
     replica_requests_per_s,
     request_seconds,
 )
+from stackchoice.fit.verdict import Verdict
+from stackchoice.fit.weights import weights_bytes
 
 __all__ = [
-    "CacheLayout", "FitRow", "Speed", "batch_one_speed", "cache_layout", "fit_row",
-    "nominal_bytes", "replica_requests_per_s", "request_seconds", "usable_bytes",
+    "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck", "Situation",
+    "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed", "cache_layout",
+    "check_premises", "cures", "fit_row", "memory_for_cache", "nominal_bytes",
+    "replica_requests_per_s", "request_seconds", "usable_bytes", "weights_bytes",
 ]  # fmt: skip

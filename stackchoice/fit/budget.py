@@ -75,17 +75,16 @@ def batched_tokens(
 ) -> int:
     """``max_num_batched_tokens`` of a server when it is not set: by the device's memory.
 
-    Every A100 and the GB10 (compute capability 12.1) take the small figure. Source: vLLM
-    ``arg_utils.py``.
+    Every A100 takes the small figure, and newer releases the GB10 too (compute capability 12.1).
+    Source: vLLM ``arg_utils.py``.
     """
     stated = launch.settings.get("max_num_batched_tokens")
     if stated:
         return int(stated)
     if device_memory_gib is None:
         raise UnknownRuleError("max_num_batched_tokens depends on the device, which is not given")
-    small = "a100" in name.lower() or capability == 12.1
-    if device_memory_gib >= 160 and not small:
-        return int(launch.need("batched_tokens_160_gib"))
-    if device_memory_gib >= 70 and not small:
-        return int(launch.need("batched_tokens_70_gib"))
-    return int(launch.need("batched_tokens_other"))
+    tier = "other"
+    if device_memory_gib >= 70 and "a100" not in name.lower():
+        tier = "70_gib" if device_memory_gib < 160 else "160_gib"
+        tier = "gb10" if capability == 12.1 else tier
+    return int(launch.need(f"batched_tokens_{tier}"))

@@ -5,6 +5,7 @@ Source: ``llama-context.cpp``, ``llama-kv-cache-iswa.cpp`` and ``tools/server`` 
 
 from __future__ import annotations
 
+from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators.plan import Launch, blocks
 
@@ -45,6 +46,8 @@ def cells(
     Cells are padded to a multiple. Sliding layers: ``window x sequences + ubatch`` cells, at
     most the context's, padded too. State is kept per sequence in float32.
     """
+    if launch.family in ("compressed", "indexed", "block_indexed"):
+        raise UnknownRuleError(f"{launch.engine}'s cache of sparse attention was not read")
     layout, padding = launch.layout(), launch.need("cell_padding")
     streams = 1 if unified else sequences
     if launch.need("slots_multiply_context"):

@@ -100,6 +100,12 @@ class Launch(Record):
             return self.fact("stored_fp8", self.family) or asked
         return asked
 
+    def _expands(self) -> bool:
+        """Whether this release stores the keys and values of a latent, not the latent."""
+        if not text_config(self.config).get("kv_lora_rank"):
+            return False
+        return self.need("latent_cache") == "expanded"
+
     def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
         return cache_layout(
@@ -108,7 +114,7 @@ class Launch(Record):
                 "state": state_layout(self.engine, self.memory, self.version, self.settings),
                 "tp": self.tp, "draft_layers": self.draft_layers,
                 "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
-                "expand_latent": self.expand_latent, "sliding": self.sliding,
+                "expand_latent": self.expand_latent or self._expands(), "sliding": self.sliding,
                 "memory": self.memory, **changes,
             },
         )  # fmt: skip

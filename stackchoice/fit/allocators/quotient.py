@@ -6,6 +6,7 @@ rounded up to it; what the engine rounds beyond that is unknown.
 
 from __future__ import annotations
 
+from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch, blocks
 
 
@@ -20,6 +21,8 @@ def step_tokens(launch: Launch) -> int:
 
 def sequence_bytes(launch: Launch, tokens: int) -> int:
     """Bytes of one sequence, its growing part rounded up to the step."""
+    if launch.family == "compressed":
+        raise UnknownRuleError(f"the compressors' own state in {launch.engine} was not read")
     step = step_tokens(launch)
     return launch.layout().bytes_per_sequence(blocks(tokens, step) * step)
 

@@ -14,6 +14,9 @@ from stackchoice.fit.allocators.packed import packed_groups
 from stackchoice.fit.allocators.plan import Launch, blocks
 from stackchoice.fit.cache import LayerGroup
 
+#: No release pads groups to a kind that has this many times the layers of the smallest.
+HIGHEST_PADDING_LIMIT = 1.5
+
 
 class Group(Record):
     """Equal groups of layers. ``fixed_blocks`` are those of a request whatever its length."""
@@ -140,11 +143,14 @@ def plan(launch: Launch) -> Plan:
 
 
 def _common(launch: Launch) -> dict:
-    parallel = launch.settings.get("decode_context_parallel") or launch.settings.get(
+    settings = launch.settings
+    parallel = settings.get("decode_context_parallel") or settings.get(
         "decode_context_parallel_size"
     )
+    batched = settings.get("max_num_batched_tokens")
+    flying = 1 if settings.get("async_scheduling") is False else launch.need("batches_in_flight")
     return {
-        "batched_tokens": launch.settings.get("max_num_batched_tokens"),
+        "batched_tokens": batched and batched * flying,
         "context_parallel": int(parallel or 1),
         "printed": launch.need("printed_pool"),
     }
@@ -197,8 +203,8 @@ def _latent(full: list[LayerGroup]) -> bool:
 def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]) -> Plan:
     """Sliding and full layers: blocks of the smaller page grow to the larger page's bytes.
 
-    A request holds its window and everything one step may add, plus a block because a window
-    need not begin at one.
+    A request holds its window and everything the batches in flight may add (one, since 0.26 two),
+    plus a block because a window need not begin at one.
     """
     if launch.settings.get("disable_hybrid_kv_cache_manager"):
         block = _block_tokens(launch)
@@ -213,7 +219,8 @@ def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]
     if len(pages) != len(rows):
         raise UnknownRuleError("attention layers of one kind and several sizes: no rule was read")
     largest = max(pages.values())
-    if any(largest % p for p in pages.values()) and launch.need("uneven_pages") != "padded":
+    uneven = any(largest % p for p in pages.values()) and launch.need("uneven_pages")
+    if uneven == "refused":
         raise UnknownRuleError(
             f"pages of {sorted(pages.values())} bytes do not divide; this release does not start"
         )
@@ -222,7 +229,8 @@ def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]
     groups = [
         Group(
             kind=kinds.get(g.kind, "full"), number=blocks(g.layers, size),
-            block_tokens=block * (largest // pages[g.kind]), window_tokens=g.window_tokens or 0,
+            block_tokens=block * _growth(largest, pages[g.kind], uneven),
+            window_tokens=g.window_tokens or 0,
         )
         for g in rows
     ]  # fmt: skip
@@ -230,6 +238,11 @@ def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]
         groups=groups, block_bytes=largest * size,
         attention_block_tokens=groups[0].block_tokens, **_common(launch),
     )  # fmt: skip
+
+
+def _growth(largest: int, page: int, uneven: str | bool) -> int:
+    """Times a block grows so that its page becomes the largest: not at all where it is padded."""
+    return 1 if uneven == "padded" and largest % page else largest // page
 
 
 def _one_window(launch: Launch, windowed: list[LayerGroup], block: int) -> Plan:
@@ -247,6 +260,8 @@ def _one_window(launch: Launch, windowed: list[LayerGroup], block: int) -> Plan:
 def _group_size(launch: Launch, layers: list[int]) -> int:
     """Layers in a group: the smallest kind's, or the largest's where padding to it is cheap."""
     least, most = min(layers), max(layers)
+    if most >= least * HIGHEST_PADDING_LIMIT or most == least:
+        return least
     return most if most < least * launch.need("group_padding_limit") else least
 
 
