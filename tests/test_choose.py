@@ -31,11 +31,37 @@ def test_the_worked_case_counts_bytes_per_sequence(json_chat):
 
 def test_the_worked_case_keeps_its_three_budgets_apart(json_chat):
     rows = {row.basis: row for row in json_chat.fit.rows}
-    assert len(rows) == 4
-    assert [row.live_sequences for row in rows.values()] == [36, 33, 41, None]
+    assert [row.live_sequences for row in rows.values()] == [36, 33, 41]
     assert rows["stated budget"].pool_bytes == 25_000_000_000
-    admission = next(row for basis, row in rows.items() if basis.startswith("admission"))
-    assert admission.note.startswith("unknown")
+
+
+@pytest.mark.parametrize(
+    ("basis", "engine", "settings", "live"),
+    [
+        ("stated budget", "vLLM", "prefix caching off", 34),
+        ("stated budget", "vLLM", "the release's defaults", 28),
+        ("stated budget", "SGLang", "the release's defaults", 15),
+        ("stated budget", "llama.cpp", "the release's defaults", 36),
+        ("stated budget", "MAX", "the release's defaults", 40),
+        ("published checkpoint on the vendor's GB", "vLLM", "the release's defaults", 26),
+        ("published checkpoint on the vendor's GB", "SGLang", "the release's defaults", 14),
+        ("published checkpoint on the vendor's GB", "llama.cpp", "the release's defaults", 33),
+    ],
+)
+def test_admission_is_the_engines_not_the_quotients(json_chat, basis, engine, settings, live):
+    found = [
+        row.live_sequences
+        for row in json_chat.fit.admissions
+        if (row.basis, row.engine, row.settings) == (basis, engine, settings)
+    ]
+    assert found == [live]
+
+
+def test_the_chosen_capacity_is_the_engines_own(json_chat):
+    own = next(c for c in json_chat.candidates if c.option == "SGLang")
+    assert own.live_sequences == 17
+    assert "own admission" in own.reason
+    assert any(step.rule == "admission-token_pool" for step in json_chat.trace)
 
 
 def test_the_worked_case_points_at_sglang_by_rule_and_recommends_managed_on_conditions(json_chat):
@@ -99,7 +125,8 @@ def test_every_step_and_every_input_carries_its_evidence(json_chat):
 def test_frames_are_there_to_slice(json_chat):
     assert len(json_chat.to_frame()) == 11
     assert set(json_chat.cost_frame()["path"]) == {"managed", "rented", "owned"}
-    assert len(json_chat.fit_frame()) == 4
+    assert len(json_chat.fit_frame()) == 3
+    assert not json_chat.admissions_frame().empty
     assert len(json_chat.candidates_frame()) >= 10
     assert not json_chat.trace_frame().empty
 

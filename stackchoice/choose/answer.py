@@ -7,7 +7,7 @@ from stackchoice.choose.managed import best_seller, managed_candidates, offers, 
 from stackchoice.choose.money import compare, path_lines, volume
 from stackchoice.choose.recommend import Recommendation, recommend
 from stackchoice.choose.selfhosted import candidate
-from stackchoice.choose.site import Site, sites, traffic
+from stackchoice.choose.site import Memo, Site, for_engine, sites, traffic
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
@@ -37,16 +37,21 @@ class Answer(Record):
     verdict: Recommendation
 
 
-def answer(scenario: Scenario, facts: Facts, point: Point) -> Answer:
-    """Answer the three questions and compare the paths at one point."""
+def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = None) -> Answer:
+    """Answer the three questions and compare the paths at one point.
+
+    ``memo`` is shared by the points of one decision, so that an admission is worked out once.
+    """
+    memo = {} if memo is None else memo
+    flow = traffic(point)
     tokens = volume(point)
     team = ops(scenario, point, facts)
-    all_sites = list(sites(scenario, facts, point))
-    judged = [
-        (candidate(scenario, point, engine, site), engine.id, site)
-        for site in all_sites
+    served = [
+        (engine, for_engine(site, engine, facts, flow, memo))
+        for site in sites(scenario, facts, point)
         for engine in facts.engines.values()
     ]
+    judged = [(candidate(scenario, point, e, site), e.id, site) for e, site in served]
     if team.veto:
         judged = [(_vetoed(c), engine, site) for c, engine, site in judged]
     survivors = [(c, e, s) for c, e, s in judged if c.status == "viable"]
@@ -125,7 +130,7 @@ def _best(
             -len(pair[0].unknown),
             pair[1].artifact.weight_bits.value or 0,
             -pair[1].choice.devices_per_replica,
-            pair[1].row.live_sequences or 0,
+            pair[1].live_sequences or 0,
         ),
     )
 

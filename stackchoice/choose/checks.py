@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from stackchoice.choose.judge import Check
 from stackchoice.choose.site import Site, traffic
 from stackchoice.facts.datum import Datum
-from stackchoice.facts.records import Engine, Machine
+from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB
 from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import meets, needs
@@ -58,7 +58,7 @@ def _software(engine: Engine, site: Site) -> Iterator[Check]:
             f"whether {engine.name} runs on {machine.backend}",
         ),
     )
-    floor, has = engine.min_compute_capability.value, _capability(machine)
+    floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
         yield (
             "hardware fit", has >= floor,
@@ -108,9 +108,15 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
         row.live_sequences > 0,
         f"does not fit: weights and workspace {_leave(row.pool_bytes)}{takes}",
     )
+    if site.live_sequences == 0:
+        yield (
+            "hardware fit",
+            False,
+            f"the quotient gives {row.live_sequences} live sequences, this release's own admission "
+            "none",
+        )
     if site.needed_concurrency is not None:
-        replicas = max(1, site.choice.count // site.choice.devices_per_replica)
-        holds = row.live_sequences * replicas
+        holds = (site.live_sequences or 0) * site.replicas_there
         yield (
             "hardware fit",
             site.needed_concurrency <= holds,
@@ -123,7 +129,7 @@ def _rate(point: Point, site: Site) -> Iterator[Check]:
     if site.replicas_needed is None:
         return
     fast, slow = site.replicas_needed
-    replicas = max(1, site.choice.count // site.choice.devices_per_replica)
+    replicas = site.replicas_there
     if fast > replicas or slow <= replicas:
         yield (
             "hardware fit",
@@ -194,10 +200,3 @@ def _leave(pool_bytes: int) -> str:
     if pool_bytes < 0:
         return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
     return f"leave {pool_bytes / GB:,.1f} GB"
-
-
-def _capability(machine: Machine) -> float | None:
-    try:
-        return float(machine.compute_capability or "")
-    except ValueError:
-        return None

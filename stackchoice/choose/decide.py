@@ -13,6 +13,7 @@ from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip,
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.recommend import KEEP
+from stackchoice.choose.site import Memo
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
@@ -38,8 +39,9 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     """
     _check_names(scenario, facts)
     point = likely_point(scenario, facts)
-    main = answer(scenario, facts, point)
-    changes = flips(scenario, facts, point, main)
+    memo: Memo = {}
+    main = answer(scenario, facts, point, memo)
+    changes = flips(scenario, facts, point, main, memo)
     options = _options(scenario, facts, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
     conditions = [*_contradictions(scenario, facts, point), *_conditions(main, changes, chosen)]

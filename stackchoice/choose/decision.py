@@ -71,6 +71,22 @@ class Option(Record):
     evidence: Evidence = Evidence.COMPUTED
 
 
+class AdmissionRow(Record):
+    """What one engine release admits in one memory budget. None: no sourced rule tells."""
+
+    engine: str
+    release: str
+    settings: str
+    basis: str
+    pool_bytes: int
+    live_sequences: int | None
+    rule: str | None
+    rule_text: str
+    printed_pool_tokens: int | None
+    evidence: Evidence
+    note: str = ""
+
+
 class Fit(Record):
     """Question 1 in numbers, for the artifact and machine of the best self-hosted option."""
 
@@ -83,6 +99,7 @@ class Fit(Record):
     state_bytes_per_sequence: int | None
     bytes_per_sequence: int | None
     rows: list[FitRow]
+    admissions: list[AdmissionRow] = []
     speed: Speed | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
@@ -173,6 +190,10 @@ class Decision(Record):
     def fit_frame(self) -> DataFrame:
         """One row per memory budget."""
         return frame([r.model_dump(mode="json") for r in self.fit.rows])
+
+    def admissions_frame(self) -> DataFrame:
+        """One row per engine release and memory budget: what it admits, by which rule."""
+        return frame([r.model_dump(mode="json") for r in self.fit.admissions])
 
     def cost_frame(self) -> DataFrame:
         """One row per path: infrastructure, people, one-time cost and total, USD a month."""

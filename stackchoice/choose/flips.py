@@ -6,16 +6,22 @@ distance to the next answer; "none" is an answer too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.site import Memo
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Point, Scenario, ends, scenario_inputs
+from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
 #: Halvings of the interval in which the answer flips: enough for five digits.
 HALVINGS = 18
+
+#: The recommendation and the best self-hosted option.
+Outcome = tuple[str | None, str | None]
+Ask = Callable[[str, Any], Outcome]
 
 #: Sides of inputs that nobody gave but that can only lie in one stretch.
 PATTERNS = ("steady", "spiky")
@@ -29,16 +35,22 @@ SWITCHES = (
 )
 
 
-def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
+def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> list[Flip]:
     """Return where each input flips the answer, then the volumes at which money does."""
-    found = []
+
+    def ask(path: str, value: Any) -> Outcome:
+        moved = point.inputs[path].model_copy(update={"value": value})
+        return outcome(answer(scenario, facts, Point(inputs={**point.inputs, path: moved}), memo))
+
     ranges = {**ends(scenario, facts), **_natural_ends(point)}
-    for path, (low, high) in ranges.items():
-        found.append(_range_flip(scenario, facts, point, main, path, low, high))
+    base = outcome(main)
+    found = [
+        _range_flip(ask, point.inputs[path], base, path, low, high)
+        for path, (low, high) in ranges.items()
+    ]
     for path in SWITCHES:
-        value = point[path]
-        if path not in ranges and value is not None:
-            found.append(_switch_flip(scenario, facts, point, main, path, not value))
+        if path not in ranges and point[path] is not None:
+            found.append(_switch_flip(ask, point.inputs[path], base, path))
     return [*found, *_volume_flips(main)]
 
 
@@ -76,41 +88,42 @@ def label(path: str) -> str:
     return path.split(".", 1)[1].replace("_", " ")
 
 
-def outcome(found: Answer) -> tuple[str | None, str | None]:
+def outcome(found: Answer) -> Outcome:
     """What counts as the answer: the recommendation and the best self-hosted option."""
     return found.verdict.option, found.best.option if found.best else None
 
 
-def _range_flip(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, path: str, low: Any, high: Any
-) -> Flip:
-    base = outcome(main)
-    if isinstance(low, bool):
-        other = not point[path] if point[path] is not None else True
-        sides = [other] if point[path] is not None else [False, True]
-        results = {side: outcome(_at(scenario, facts, point, path, side)) for side in sides}
-    else:
-        results = {side: outcome(_at(scenario, facts, point, path, side)) for side in (low, high)}
-    changed = {side: result for side, result in results.items() if result != base}
+def _range_flip(ask: Ask, known: Known, base: Outcome, path: str, low: Any, high: Any) -> Flip:
+    # Of a switch only the side that it is not on is a change.
+    sides = [side for side in (low, high) if not isinstance(side, bool) or side != known.value]
+    changed = {side: found for side in sides if (found := ask(path, side)) != base}
     span = f"{_show(low)} to {_show(high)}"
-    evidence = point.inputs[path].evidence
     if not changed:
         return Flip(
-            input=path, at=None, from_option=_name(base), to_option=None, within_range=True,
-            text=f"{label(path)}: nothing from {span} changes the answer", evidence=evidence,
-        )  # fmt: skip
+            input=path,
+            at=None,
+            from_option=_name(base),
+            to_option=None,
+            within_range=True,
+            text=f"{label(path)}: nothing from {span} changes the answer",
+            evidence=known.evidence,
+        )
     # A side that changes the recommendation says more than one that only changes the runner-up.
     side, result = max(changed.items(), key=lambda item: item[1][0] != base[0])
     at = side
-    if not isinstance(side, bool | str) and point[path] is not None:
-        at = _bisect(scenario, facts, point, path, point[path], side, base)
+    if not isinstance(side, bool | str) and known.value is not None:
+        at = _bisect(ask, path, known.value, side, base)
+        result = ask(path, at)
     return Flip(
-        input=path, at=at if not isinstance(at, bool) else str(at).lower(),
-        from_option=_name(base), to_option=_name(result), within_range=True,
+        input=path,
+        at=str(at).lower() if isinstance(at, bool) else at,
+        from_option=_name(base),
+        to_option=_name(result),
+        within_range=True,
         changes_recommendation=result[0] != base[0],
         text=_flip_text(path, at, _name(result), span),
-        evidence=evidence,
-    )  # fmt: skip
+        evidence=known.evidence,
+    )
 
 
 def _flip_text(path: str, at: Any, result: str, span: str) -> str:
@@ -119,18 +132,21 @@ def _flip_text(path: str, at: Any, result: str, span: str) -> str:
     return f"{label(path)}: from {_show(at)} on the answer becomes {result} (range: {span})"
 
 
-def _switch_flip(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, path: str, turned: bool
-) -> Flip:
-    base, result = outcome(main), outcome(_at(scenario, facts, point, path, turned))
+def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
+    turned = not known.value
+    result = ask(path, turned)
     same = result == base
     text = "changes nothing" if same else f"makes it {_name(result)}"
     return Flip(
-        input=path, at=str(turned).lower(), from_option=_name(base),
-        to_option=None if same else _name(result), within_range=False,
+        input=path,
+        at=str(turned).lower(),
+        from_option=_name(base),
+        to_option=None if same else _name(result),
+        within_range=False,
         changes_recommendation=result[0] != base[0],
-        text=f"{label(path)} {str(turned).lower()} {text}", evidence=point.inputs[path].evidence,
-    )  # fmt: skip
+        text=f"{label(path)} {str(turned).lower()} {text}",
+        evidence=known.evidence,
+    )
 
 
 def _volume_flips(main: Answer) -> list[Flip]:
@@ -157,30 +173,23 @@ def _volume_flips(main: Answer) -> list[Flip]:
     return found
 
 
-def _bisect(
-    scenario: Scenario, facts: Facts, point: Point, path: str, inside: Any, outside: Any,
-    base: tuple[str | None, str | None],
-) -> Any:  # fmt: skip
+def _bisect(ask: Ask, path: str, inside: Any, outside: Any, base: Outcome) -> Any:
     """Return the value nearest to ``inside`` at which the answer is no longer ``base``."""
     for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
         if isinstance(inside, int) and isinstance(outside, int):
             middle = (inside + outside) // 2
             if middle in (inside, outside):
                 break
-        if outcome(_at(scenario, facts, point, path, middle)) == base:
+        else:
+            middle = (inside + outside) / 2
+        if ask(path, middle) == base:
             inside = middle
         else:
             outside = middle
     return outside
 
 
-def _at(scenario: Scenario, facts: Facts, point: Point, path: str, value: Any) -> Answer:
-    moved = point.inputs[path].model_copy(update={"value": value})
-    return answer(scenario, facts, Point(inputs={**point.inputs, path: moved}))
-
-
-def _name(result: tuple[str | None, str | None]) -> str:
+def _name(result: Outcome) -> str:
     recommended, own = result
     if recommended is None:
         return f"too close to call or nothing (self-hosted: {own or 'none'})"

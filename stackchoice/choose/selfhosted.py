@@ -20,7 +20,7 @@ def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> C
         encoding=site.artifact.encoding,
         machine=site.machine.name,
         devices=site.choice.devices_per_replica,
-        live_sequences=site.row.live_sequences,
+        live_sequences=site.live_sequences,
         decode_ceiling_tokens_per_s=site.speed.decode_ceiling_tokens_per_s,
         evidence=site.row.evidence,
         **judge(checks(scenario, point, engine, site), _kept(site)),
@@ -28,5 +28,8 @@ def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> C
 
 
 def _kept(site: Site) -> str:
-    live = site.row.live_sequences
-    return "fit unknown" if live is None else f"fits; {live} live sequences by quotient"
+    if site.live_sequences is None:
+        return "fit unknown"
+    sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
+    by = "this release's own admission" if sourced else "quotient"
+    return f"fits; {site.live_sequences} live sequences by {by}"

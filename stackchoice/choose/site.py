@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit import (
     CacheLayout,
     FitRow,
@@ -20,14 +21,22 @@ from stackchoice.fit import (
     request_seconds,
     usable_bytes,
 )
+from stackchoice.fit.admission import Admission, admit
 from stackchoice.fit.memory import GB
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
 SECONDS_PER_HOUR = 3600
 
+#: Admissions already worked out in one decision: most points change neither pool nor context.
+Memo = dict[tuple[Any, ...], Admission | None]
+
 
 class Site(Record):
-    """One artifact on one machine, whatever the engine: the numbers of question 1."""
+    """One artifact on one machine: the numbers of question 1.
+
+    Whatever the engine as :func:`sites` yields it; :func:`for_engine` puts an engine release's
+    own admission, and what a replica serves with it, in place of the quotient.
+    """
 
     model: Model
     artifact: Artifact
@@ -35,11 +44,19 @@ class Site(Record):
     choice: MachineChoice
     layout: CacheLayout | None
     cache_note: str
+    cache_bytes: int
     row: FitRow
     speed: Speed
-    replica: Interval | None
-    needed_concurrency: float | None
-    replicas_needed: tuple[int, int] | None
+    admission: Admission | None = None
+    live_sequences: int | None = None
+    replica: Interval | None = None
+    needed_concurrency: float | None = None
+    replicas_needed: tuple[int, int] | None = None
+
+    @property
+    def replicas_there(self) -> int:
+        """How many replicas the candidate devices make."""
+        return max(1, self.choice.count // self.choice.devices_per_replica)
 
 
 class Traffic(Record):
@@ -123,29 +140,75 @@ def _site(
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if choice.id == THIS_MACHINE else "all",
     )  # fmt: skip
-    replica = needed = replicas = None
-    if row.live_sequences and flow.prefill_tokens is not None and flow.output_tokens:
-        shape = {
-            "cache_bytes": cache_bytes,
-            "prefill_tokens": flow.prefill_tokens,
-            "output_tokens": flow.output_tokens,
-        }
-        replica = replica_requests_per_s(
-            speed, artifact, live_sequences=row.live_sequences, **shape
-        )
-        slow = request_seconds(speed, artifact, share="low", batch=row.live_sequences, **shape)
-        if flow.peak_per_s is not None and slow is not None and replica is not None:
-            needed = flow.peak_per_s * sum(slow)
-            cap = facts.assumed("utilisation_cap")
-            replicas = (
-                _ceil(flow.peak_per_s / (replica.high * cap)),
-                _ceil(flow.peak_per_s / (replica.low * cap)),
-            )
     return Site(
-        model=model, artifact=artifact, machine=machine, choice=choice, layout=layout,
-        cache_note=note, row=row, speed=speed, replica=replica, needed_concurrency=needed,
-        replicas_needed=replicas,
-    )  # fmt: skip
+        model=model,
+        artifact=artifact,
+        machine=machine,
+        choice=choice,
+        layout=layout,
+        cache_note=note,
+        cache_bytes=cache_bytes,
+        row=row,
+        speed=speed,
+        live_sequences=row.live_sequences,
+    )
+
+
+def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Memo) -> Site:
+    """Return the site as one engine release would serve it.
+
+    Where the release has no sourced admission rule the quotient stays, and says so.
+    """
+    key = (engine.id, site.artifact.id, site.machine.id, site.choice.devices_per_replica,
+           site.row.pool_bytes, flow.context_tokens)  # fmt: skip
+    if key not in memo:
+        memo[key] = _admission(site, engine, facts, flow)
+    admission = memo[key]
+    live = site.row.live_sequences
+    if admission is not None and admission.live_sequences is not None:
+        live = admission.live_sequences
+    served = {"admission": admission, "live_sequences": live, **_serving(site, facts, flow, live)}
+    return site.model_copy(update=served)
+
+
+def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admission | None:
+    pool, devices = site.row.pool_bytes, site.choice.devices_per_replica
+    if pool is None or pool <= 0 or not flow.context_tokens:
+        return None
+    return admit(
+        engine.id,
+        engine.latest.version,
+        site.model.config.value or {},
+        pool_bytes=pool // devices,
+        context_tokens=flow.context_tokens,
+        tp=devices,
+        device=site.machine,
+        facts=facts,
+    )
+
+
+def _serving(site: Site, facts: Facts, flow: Traffic, live: int | None) -> dict[str, Any]:
+    """Return what a replica with ``live`` sequences serves, and how many the peak takes."""
+    if not live or flow.prefill_tokens is None or not flow.output_tokens:
+        return {}
+    shape = {
+        "cache_bytes": site.cache_bytes,
+        "prefill_tokens": flow.prefill_tokens,
+        "output_tokens": flow.output_tokens,
+    }
+    replica = replica_requests_per_s(site.speed, site.artifact, live_sequences=live, **shape)
+    slow = request_seconds(site.speed, site.artifact, share="low", batch=live, **shape)
+    if flow.peak_per_s is None or slow is None or replica is None:
+        return {"replica": replica}
+    cap = facts.assumed("utilisation_cap")
+    return {
+        "replica": replica,
+        "needed_concurrency": flow.peak_per_s * sum(slow),
+        "replicas_needed": (
+            _ceil(flow.peak_per_s / (replica.high * cap)),
+            _ceil(flow.peak_per_s / (replica.low * cap)),
+        ),
+    }
 
 
 def _ceil(value: float) -> int:

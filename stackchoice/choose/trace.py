@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from stackchoice.choose.admissions import admission_rows
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.site import sites, workspace_bytes
-from stackchoice.facts.datum import Datum, Evidence
+from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.memory import GB
@@ -30,6 +31,7 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer) ->
         )  # fmt: skip
     layout, devices = site.layout, site.choice.devices_per_replica
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
+    rows = _rows(scenario, facts, main, site, per_sequence)
     return Fit(
         model=scenario.model.id,
         artifact=site.artifact.label,
@@ -39,7 +41,8 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer) ->
         kv_bytes_per_token=layout and layout.kv_bytes_per_token,
         state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
         bytes_per_sequence=per_sequence,
-        rows=_rows(scenario, facts, main, site, per_sequence),
+        rows=rows,
+        admissions=admission_rows(site, rows, context, facts),
         speed=site.speed,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
@@ -66,7 +69,7 @@ def held_fixed(scenario: Scenario, facts: Facts, main: Answer) -> list[str]:
         f"fact base {facts.sha256[:12]}",
         "cache type: the model's own; no quantised KV cache was considered",
         f"sampling preset: {scenario.workload.sampling_preset or 'not named'}",
-        "capacity by quotient, not by the engine's own allocator",
+        "capacity at the release's default settings, as each configuration's reason says",
         "single-stream speed intervals carried over to batches",
         "prices as listed on their dates; no discounts, taxes, egress or currency",
     ]
@@ -126,14 +129,6 @@ def _rows(
             note="" if reported else "reported bytes unknown; the vendor's GB are assumed",
         )
     )  # fmt: skip
-    if main.best is not None:
-        rows.append(
-            FitRow(
-                basis=f"admission by {main.best.engine} {main.best.release}",
-                evidence=Evidence.ASSUMED,
-                note="unknown: this release's own allocator decides, and is not modelled yet",
-            )
-        )
     return rows
 
 
@@ -158,6 +153,17 @@ def _fit_steps(main: Answer) -> list[Step]:
             f"{site.machine.name}: {live} live sequences",
         )
     ]  # fmt: skip
+    if site.admission is not None and site.admission.live_sequences is not None:
+        steps.append(
+            Step(
+                question="hardware fit",
+                rule=f"admission-{site.admission.rule}",
+                evidence=weakest(site.admission.evidence, row.evidence),
+                text=f"{site.admission.engine} {site.admission.release} admits "
+                f"{site.admission.live_sequences} at once: {site.admission.rule_text}",
+                facts=site.admission.notes,
+            )
+        )
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(

@@ -91,6 +91,14 @@ class Machine(Record):
     board_power_w: Datum[float] = Datum[float]()
     note: str = ""
 
+    @property
+    def cuda_capability(self) -> float | None:
+        """Compute capability as a number; None for what is no CUDA device."""
+        try:
+            return float(self.compute_capability or "")
+        except ValueError:
+            return None
+
 
 class Release(Record):
     """A release of an engine."""

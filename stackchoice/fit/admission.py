@@ -131,7 +131,7 @@ def _with_device(asked: Launch, device: Machine) -> Launch:
     if memory is None and device.memory_gb.value is not None:
         memory = device.memory_gb.value * GB / GIB
     tokens = batched_tokens(
-        asked, memory, name=device.name, capability=float(device.compute_capability or 0)
+        asked, memory, name=device.name, capability=device.cuda_capability or 0.0
     )
     settings = {**asked.settings, "max_num_batched_tokens": tokens}
     return asked.model_copy(update={"settings": settings})
