@@ -10,6 +10,7 @@ from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.frame import frame
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import FitRow, Speed
+from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.ops import Ops
 from stackchoice.workload import Conflict, Need, PushResult
 
@@ -69,22 +70,6 @@ class Option(Record):
     conditions: list[str] = []
     usd_per_month: Decimal | None = None
     evidence: Evidence = Evidence.COMPUTED
-
-
-class AdmissionRow(Record):
-    """What one engine release admits in one memory budget. None: no sourced rule tells."""
-
-    engine: str
-    release: str
-    settings: str
-    basis: str
-    pool_bytes: int
-    live_sequences: int | None
-    rule: str | None
-    rule_text: str
-    printed_pool_tokens: int | None
-    evidence: Evidence
-    note: str = ""
 
 
 class Fit(Record):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
@@ -22,7 +22,7 @@ from stackchoice.fit import (
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission, admit
-from stackchoice.fit.memory import GB
+from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
 SECONDS_PER_HOUR = 3600
@@ -108,20 +108,13 @@ def sites(scenario: Scenario, facts: Facts, point: Point) -> Iterator[Site]:
             yield _site(model, model.artifact(artifact_id), choice, facts, flow)
 
 
-def workspace_bytes(facts: Facts) -> Datum[int]:
-    """Memory for workspace and activations: an assumption until an engine's own is known."""
-    datum = facts.assumptions["workspace_gb"].datum
-    value = None if datum.value is None else round(datum.value * GB)
-    return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
-
-
 def _site(
     model: Model, artifact: Artifact, choice: MachineChoice, facts: Facts, flow: Traffic
 ) -> Site:
     machine, devices = facts.machines[choice.id], choice.devices_per_replica
     layout, note = None, ""
     try:
-        layout = cache_layout(model.config.value or {})
+        layout = cache_layout(model.config.value or {}, memory=facts.memory)
     except UnknownCacheError as error:
         note = str(error)
     per_sequence = layout and flow.context_tokens and layout.bytes_per_sequence(flow.context_tokens)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.choose.admissions import admission_rows
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
-from stackchoice.choose.site import sites, workspace_bytes
+from stackchoice.choose.site import sites
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
+from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import Point, Scenario, scenario_inputs
 
 
@@ -42,7 +43,14 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer) ->
         state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
         bytes_per_sequence=per_sequence,
         rows=rows,
-        admissions=admission_rows(site, rows, context, facts),
+        admissions=admission_rows(
+            site.model.config.value or {},
+            site.machine,
+            rows,
+            context_tokens=context,
+            devices=devices,
+            facts=facts,
+        ),
         speed=site.speed,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,

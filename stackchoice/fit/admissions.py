@@ -1,0 +1,110 @@
+"""What each engine release would admit in each memory budget: one row an engine and budget.
+
+The budget says what is possible; admission is the engine's. The number does not travel from one
+engine to the next, nor from one setting to the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Engine, Machine
+from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.memory import FitRow
+
+#: The setting that changes admission most, off; the release's default is asked first.
+WITHOUT_PREFIX_CACHING = {"enable_prefix_caching": False}
+DEFAULTS = "the release's defaults"
+NO_PREFIX_CACHING = "prefix caching off"
+
+
+class AdmissionRow(Record):
+    """What one engine release admits in one memory budget. None: no sourced rule tells."""
+
+    engine: str
+    release: str
+    settings: str
+    basis: str
+    pool_bytes: int
+    live_sequences: int | None
+    rule: str | None
+    rule_text: str
+    printed_pool_tokens: int | None
+    evidence: Evidence
+    note: str = ""
+
+
+def admission_rows(
+    config: dict[str, Any],
+    machine: Machine,
+    rows: list[FitRow],
+    *,
+    context_tokens: int | None,
+    devices: int,
+    facts: Facts,
+    kv_dtype: str | None = None,
+) -> list[AdmissionRow]:
+    """Return the admission of every engine that runs on the machine, in every budget.
+
+    Parameters
+    ----------
+    rows
+        Memory budgets of all devices together; those without a pool are left out.
+    devices
+        Devices of the tensor-parallel group.
+    kv_dtype
+        Type of the cache; each engine's default when not given.
+
+    Where prefix caching changes the number there is a second row without it.
+    """
+    if not context_tokens:
+        return []
+
+    def row(budget: FitRow, engine: Engine, words: str, settings: dict[str, bool]) -> AdmissionRow:
+        found = admit(
+            engine.id,
+            engine.latest.version,
+            config,
+            pool_bytes=(budget.pool_bytes or 0) // devices,
+            context_tokens=context_tokens,
+            kv_dtype=kv_dtype,
+            tp=devices,
+            settings=settings,
+            device=machine,
+            facts=facts,
+        )
+        return _row(budget, engine, words, found)
+
+    found = []
+    for budget in rows:
+        if budget.pool_bytes is None or budget.pool_bytes <= 0:
+            continue
+        for engine in facts.engines.values():
+            if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
+                continue
+            default = row(budget, engine, DEFAULTS, {})
+            found.append(default)
+            if default.rule not in (None, "quotient"):
+                without = row(budget, engine, NO_PREFIX_CACHING, WITHOUT_PREFIX_CACHING)
+                if without.live_sequences not in (None, default.live_sequences):
+                    found.append(without)
+    return found
+
+
+def _row(budget: FitRow, engine: Engine, words: str, found: Admission) -> AdmissionRow:
+    notes = [*found.notes, found.steady_state_note]
+    return AdmissionRow(
+        engine=engine.name,
+        release=engine.latest.version,
+        settings=words,
+        basis=budget.basis,
+        pool_bytes=budget.pool_bytes or 0,
+        live_sequences=found.live_sequences,
+        rule=found.rule,
+        rule_text=found.rule_text,
+        printed_pool_tokens=found.printed_pool_tokens,
+        evidence=weakest(found.evidence, budget.evidence),
+        note="; ".join(note for note in notes if note),
+    )

@@ -1,0 +1,176 @@
+"""Question 1 for one model on one machine, without a scenario: cache, budgets, admission, cures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.fit.admissions import AdmissionRow, admission_rows
+from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
+from stackchoice.fit.config import text_config
+from stackchoice.fit.cures import Cures, Situation, cures
+from stackchoice.fit.memory import GB, FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.speed import Speed, batch_one_speed
+
+
+class Premise(Record):
+    """The cache of one sequence under one reading of the config; only one of them is true."""
+
+    name: str
+    layers: int
+    kv_heads: int
+    bytes_per_token: int
+    bytes_at_context: int
+    true: bool
+
+
+class Sizing(Record):
+    """What fits, in which engine release, and what would help where it does not."""
+
+    model: str
+    artifact: str
+    machine: str
+    devices: int
+    context_tokens: int
+    kv_dtype: str
+    layers: list[LayerGroup] = []
+    kv_bytes_per_token: float | None = None
+    state_bytes_per_sequence: int | None = None
+    bytes_per_sequence: int | None = None
+    premises: list[Premise] = []
+    rows: list[FitRow]
+    admissions: list[AdmissionRow] = []
+    speed: Speed | None = None
+    cures: dict[str, Cures] = {}
+    note: str = ""
+
+
+def size(
+    model: Model,
+    artifact: Artifact,
+    machine: Machine,
+    facts: Facts,
+    *,
+    context_tokens: int,
+    devices: int = 1,
+    kv_dtype: str | None = None,
+    engines: list[str] | None = None,
+) -> Sizing:
+    """Answer question 1 for one artifact on some devices of a machine.
+
+    Parameters
+    ----------
+    engines
+        Engines to work cures out for where less than one sequence is admitted; none when not
+        given, since cures search the whole fact base.
+    """
+    config = model.config.value or {}
+    layout, note = _layout(config, kv_dtype, facts)
+    per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
+    shared = {
+        "weights_bytes": artifact.weights_bytes,
+        "workspace_bytes": workspace_bytes(facts),
+        "bytes_per_sequence": per_sequence,
+        "note": note,
+    }
+    rows = [
+        fit_row("the vendor's GB", memory_bytes=nominal_bytes(machine, devices), **shared),
+        fit_row(
+            "the memory the machine reports", memory_bytes=usable_bytes(machine, devices), **shared
+        ),
+    ]
+    admissions = admission_rows(
+        config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
+        kv_dtype=kv_dtype,
+    )  # fmt: skip
+    return Sizing(
+        model=model.id,
+        artifact=artifact.label,
+        machine=machine.name,
+        devices=devices,
+        context_tokens=context_tokens,
+        kv_dtype=layout.kv_dtype if layout else kv_dtype or "unknown",
+        layers=layout.groups if layout else [],
+        kv_bytes_per_token=layout and layout.kv_bytes_per_token,
+        state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
+        bytes_per_sequence=per_sequence,
+        premises=premises(config, context_tokens, facts, kv_dtype),
+        rows=rows,
+        admissions=admissions,
+        speed=batch_one_speed(
+            model, artifact, machine, facts.efficiencies, devices=devices,
+            cache_bytes=per_sequence or 0,
+        ),
+        cures={
+            engine: cures(
+                Situation(
+                    engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
+                    context_tokens=context_tokens, kv_dtype=kv_dtype,
+                    workspace_bytes=workspace_bytes(facts).value or 0,
+                ),
+                facts,
+            )
+            for engine in engines or []
+        },
+        note=note,
+    )  # fmt: skip
+
+
+def premises(
+    config: dict[str, Any], context_tokens: int, facts: Facts, kv_dtype: str | None = None
+) -> list[Premise]:
+    """Return the cache as classic attention, as grouped-query everywhere, and as it is.
+
+    ``layers x 2 x heads x head_dim x bytes``: with every query head's own keys and values, with
+    the config's key-value heads in every layer, and by the layers that really keep tokens.
+    Empty where the config is of another kind (latent attention, say).
+    """
+    text = text_config(config)
+    layout, _ = _layout(config, kv_dtype, facts)
+    heads, layers = text.get("num_attention_heads"), text.get("num_hidden_layers")
+    if layout is None or not heads or not layers:
+        return []
+    kv_heads = text.get("num_key_value_heads") or heads
+    keeping = [g for g in layout.groups if g.kind == "full_attention" and g.layers]
+    if not keeping or "kv_lora_rank" in text:
+        return []
+    per_head = sum(g.bytes_per_token for g in keeping) / sum(g.layers for g in keeping) / kv_heads
+
+    def premise(
+        name: str, count: int, wide: int, tokens: float, total: float, true: bool
+    ) -> Premise:
+        return Premise(
+            name=name, layers=count, kv_heads=wide, bytes_per_token=int(tokens),
+            bytes_at_context=int(total), true=true,
+        )  # fmt: skip
+
+    every_head, every_layer = layers * heads * per_head, layers * kv_heads * per_head
+    real = sum(g.layers for g in layout.groups if g.bytes_per_token)
+    return [
+        premise("every query head keeps its own (MHA)", layers, heads, every_head,
+                every_head * context_tokens, False),
+        premise("key-value heads in every layer (GQA)", layers, kv_heads, every_layer,
+                every_layer * context_tokens, real == layers and len(layout.groups) == 1),
+        premise("the layers that keep tokens, as they are", real, kv_heads,
+                layout.kv_bytes_per_token,
+                layout.bytes_per_sequence(context_tokens) - layout.state_bytes_per_sequence, True),
+    ]  # fmt: skip
+
+
+def workspace_bytes(facts: Facts) -> Datum[int]:
+    """Memory for workspace and activations: an assumption until an engine's own is known."""
+    datum = facts.assumptions["workspace_gb"].datum
+    value = None if datum.value is None else round(datum.value * GB)
+    return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
+
+
+def _layout(
+    config: dict[str, Any], kv_dtype: str | None, facts: Facts
+) -> tuple[CacheLayout | None, str]:
+    try:
+        return cache_layout(config, kv_dtype, memory=facts.memory), ""
+    except UnknownCacheError as error:
+        return None, str(error)
