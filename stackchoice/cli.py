@@ -48,6 +48,32 @@ def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
     print(decision.model_dump_json(indent=2) if as_json else _summary(decision))
 
 
+@app.command("fit")
+def fit_command(
+    model: Annotated[str, typer.Argument(help="A model of the fact base, or a config.json.")],
+    machine: Annotated[str, typer.Option(help="A machine of the fact base.")],
+    context_tokens: Annotated[int, typer.Option("--context", min=1, help="Tokens a sequence.")],
+    artifact: Annotated[
+        str | None, typer.Option(help="Artifact id; the most precise one when not given.")
+    ] = None,
+    weights_gb: Annotated[
+        float | None, typer.Option(min=0, help="Size of the weights for a config.json, in 10^9 B.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Devices that share one replica.")] = 1,
+    kv_dtype: Annotated[str | None, typer.Option(help="Type of the cache, such as fp8.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine to work cures out for.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer question 1 for one model on one machine: what fits, in which engine release."""
+    from stackchoice.sizing import describe_sizing, size_by_name
+
+    sizing = size_by_name(
+        model, machine, context_tokens=context_tokens, artifact=artifact, weights_gb=weights_gb,
+        devices=devices, kv_dtype=kv_dtype, engine=engine,
+    )  # fmt: skip
+    print(sizing.model_dump_json(indent=2) if as_json else describe_sizing(sizing))
+
+
 @app.command("confirm")
 def confirm_command(
     scenario: Annotated[

@@ -13,6 +13,10 @@ class ScenarioError(StackchoiceError):
     """A scenario holds a wrong value; the text names file, line, value, reason and fix."""
 
 
+class ConfigError(StackchoiceError):
+    """A model's config.json could not be read."""
+
+
 class UnknownCacheError(StackchoiceError):
     """A model's config has a layer kind whose cache arithmetic is not known here."""
 
