@@ -141,7 +141,8 @@ def describe_sizing(found: Sizing) -> str:
             f"    {admitted.engine} {admitted.release}, {admitted.settings}, on {admitted.basis}: "
             f"{live} ({admitted.evidence.value})"
         )
-    if found.speed is not None and found.speed.decode is not None:
+    fits = any(row.live_sequences for row in found.rows)
+    if fits and found.speed is not None and found.speed.decode is not None:
         low, high = found.speed.decode.low, found.speed.decode.high
         ceiling = found.speed.decode_ceiling_tokens_per_s
         lines.append(
