@@ -34,9 +34,11 @@ def main() -> NoReturn:
     except StackchoiceError as error:
         print(f"stackchoice: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("stackchoice: stopped; what was measured until now is kept", file=sys.stderr)
-        sys.exit(130)
+    except OSError as error:  # a full disk, a folder that went away
+        what = error.filename or "output"
+        print(f"stackchoice: {what}: {error.strerror}; check path, rights and space",
+              file=sys.stderr)  # fmt: skip
+        sys.exit(2)
     sys.exit(0)
 
 
@@ -86,7 +88,7 @@ def confirm_command(
     key_variable: Annotated[
         str | None, typer.Option(help="Environment variable that holds the API key.")
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, help="Timed requests.")] = 5,
+    repetitions: Annotated[int, typer.Option(min=1, max=10_000, help="Timed requests.")] = 5,
     resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
     out: OutDir = Path("reports"),
     as_json: JsonFlag = False,
@@ -101,10 +103,14 @@ def confirm_command(
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
-    passport, path = confirm_scenario(
-        scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
-        repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
-    )  # fmt: skip
+    try:
+        passport, path = confirm_scenario(
+            scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
+            repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # typer would end without a word
+        print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
+        raise SystemExit(130) from None
     print(passport.model_dump_json(indent=2) if as_json else describe(passport, path))
 
 
@@ -124,7 +130,6 @@ def report_command(
     measured = passport or out / f"{loaded.name}.passport.json"
     if passport is None and not measured.exists():
         measured = None
-    out.mkdir(parents=True, exist_ok=True)
     written = render_report(scenario, out, passport=measured, pdf=pdf)
     print(_summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
     for path in (written.html_path, written.json_path, written.pdf_path):

@@ -324,3 +324,40 @@ def test_every_model_is_decided_or_unknown(changed, facts):
             assert candidate.status == "eliminated" or any(
                 text.startswith("whether it fits (unknown") for text in candidate.unknown
             ), (model.id, candidate)
+
+
+def test_owned_hardware_without_known_days_has_no_bill_and_no_traceback(changed, facts):
+    scenario = changed(
+        "json-chat", workload__days_per_month="not known",
+        candidates__machines=[{"id": "h100_sxm", "already_owned": True}],
+    )  # fmt: skip
+    cost = decide(scenario, facts).cost
+    assert cost.owned_usd_per_month is None
+    assert "days per month" in next(line.note for line in cost.lines if line.path == "owned")
+
+
+def test_a_range_of_what_runs_today_is_decided_at_its_middle_and_both_ends(changed, facts):
+    current = {"what": "old", "works": True, "usd_per_month": {"low": 100, "high": 5000}}
+    decision = decide(changed("json-chat", current=current), facts)
+    assert decision.option("keep what runs today").usd_per_month == 2550
+    assert "current.usd_per_month" in {flip.input for flip in decision.flips}
+    current["usd_per_month"] = {"low": 100, "high": 300}
+    assert decide(changed("json-chat", current=current), facts).recommended == (
+        "keep what runs today"
+    )
+
+
+def test_a_replica_needs_as_many_devices_as_it_takes(changed, facts):
+    machines = [{"id": "h100_sxm", "count": 1, "devices_per_replica": 8}]
+    decision = decide(changed("json-chat", candidates__machines=machines), facts)
+    assert decision.best_self_hosted is None
+    assert "8 devices; 1 are there" in decision.option("SGLang").reason
+
+
+def test_lengths_that_contradict_each_other_are_said(changed, facts):
+    scenario = changed("json-chat", workload__input_tokens=100_000)
+    found = [text for text in decide(scenario, facts).conditions if "contradiction" in text]
+    assert found == [
+        "contradiction: workload.input_tokens is 100,000, more than workload.context_tokens "
+        "of 8,192"
+    ]

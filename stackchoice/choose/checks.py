@@ -91,6 +91,11 @@ def _software(engine: Engine, site: Site) -> Iterator[Check]:
 
 
 def _memory(point: Point, site: Site) -> Iterator[Check]:
+    choice = site.choice
+    yield (
+        "hardware fit", choice.devices_per_replica <= choice.count,
+        f"a replica takes {choice.devices_per_replica} devices; {choice.count} are there",
+    )  # fmt: skip
     context, limit = point["workload.context_tokens"], site.model.context_tokens.value
     if context and limit:
         yield (

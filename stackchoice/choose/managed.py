@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.choose.decision import Candidate
+from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, judge
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence, weakest
@@ -112,7 +112,7 @@ def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> I
         )  # fmt: skip
 
 
-def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[dict[str, object]]:
+def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[Listing]:
     """Return every listed price for the model: one name, different products."""
     return [
         {

@@ -131,14 +131,16 @@ def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
     )
     if site.choice.already_owned:
         devices = site.choice.count
-        hours = (point["workload.active_hours_per_day"] or 24) * point["workload.days_per_month"]
-        energy = owned_energy_usd(site.machine, devices, hours, facts)
+        days = point["workload.days_per_month"]
+        hours = (point["workload.active_hours_per_day"] or 24) * (days or 0)
+        energy = owned_energy_usd(site.machine, devices, hours, facts) if days else None
         return [
             _line(
                 facts, point, "owned", f"{devices} x {site.machine.name}, already paid for",
                 energy, evidence=Evidence.ASSUMED,
                 note="the purchase is sunk; energy at full board power in active hours"
-                if energy is not None else "the machine's power draw is unknown",
+                if energy is not None
+                else "the machine's power draw or the days per month are unknown",
             )
         ]  # fmt: skip
     lines = []

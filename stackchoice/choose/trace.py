@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer
@@ -93,15 +94,20 @@ def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
     return [
         {
             "input": path,
-            "value": known.value,
-            "low": given[path].low,
-            "high": given[path].high,
+            "value": _plain(known.value),
+            "low": _plain(given[path].low),
+            "high": _plain(given[path].high),
             "evidence": known.evidence.value if known.value is not None else "unknown",
             "origin": known.origin,
             "answered_by": known.answered_by,
         }
         for path, known in point.inputs.items()
     ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON gives back equal; bills stay Decimal, an input need not."""
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _rows(
