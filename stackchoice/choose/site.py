@@ -39,6 +39,7 @@ class Site(Record):
     speed: Speed
     replica: Interval | None
     needed_concurrency: float | None
+    needed_at_fast_end: float | None
     replicas_needed: tuple[int, int] | None
 
 
@@ -123,7 +124,7 @@ def _site(
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if choice.id == THIS_MACHINE else "all",
     )  # fmt: skip
-    replica = needed = replicas = None
+    replica = needed = least = replicas = None
     if row.live_sequences and flow.prefill_tokens is not None and flow.output_tokens:
         shape = {
             "cache_bytes": cache_bytes,
@@ -133,9 +134,12 @@ def _site(
         replica = replica_requests_per_s(
             speed, artifact, live_sequences=row.live_sequences, **shape
         )
-        slow = request_seconds(speed, artifact, share="low", batch=row.live_sequences, **shape)
-        if flow.peak_per_s is not None and slow is not None and replica is not None:
-            needed = flow.peak_per_s * sum(slow)
+        slow, fast = (
+            request_seconds(speed, artifact, share=share, batch=row.live_sequences, **shape)
+            for share in ("low", "high")
+        )
+        if flow.peak_per_s is not None and slow and fast and replica is not None:
+            needed, least = flow.peak_per_s * sum(slow), flow.peak_per_s * sum(fast)
             cap = facts.assumed("utilisation_cap")
             replicas = (
                 _ceil(flow.peak_per_s / (replica.high * cap)),
@@ -144,7 +148,7 @@ def _site(
     return Site(
         model=model, artifact=artifact, machine=machine, choice=choice, layout=layout,
         cache_note=note, row=row, speed=speed, replica=replica, needed_concurrency=needed,
-        replicas_needed=replicas,
+        needed_at_fast_end=least, replicas_needed=replicas,
     )  # fmt: skip
 
 
