@@ -148,7 +148,11 @@ def lab_command(
 
     where = notebooks_to_edit(folder)
     print(f"notebooks in {where}")
-    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", str(where)]))
+    quiet = (
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+    )
+    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", *quiet, str(where)]))
 
 
 @app.command("score")
@@ -203,16 +207,20 @@ def _summary(decision: Decision) -> str:
     if decision.best_self_hosted:
         lines.append(f"  best self-hosted: {decision.best_self_hosted_configuration}")
     for row in fit.rows:
-        live = "unknown" if row.live_sequences is None else str(row.live_sequences)
-        lines.append(f"  live sequences, {row.basis}: {live} ({row.evidence.value})")
+        live = (
+            "unknown"
+            if row.live_sequences is None
+            else f"{row.live_sequences} ({row.evidence.value})"
+        )
+        lines.append(f"  live sequences, {row.basis}: {live}")
     for line in cost.lines:
-        usd = (
-            "unknown" if line.infrastructure_usd is None else f"{line.infrastructure_usd:,.2f} USD"
+        if line.infrastructure_usd is None or line.total_usd is None:
+            lines.append(f"  {line.path}: USD a month unknown")
+            continue
+        lines.append(
+            f"  {line.path}: {line.infrastructure_usd:,.2f} USD a month ({line.evidence.value}), "
+            f"{line.total_usd:,.2f} with people and one-time cost ({line.total_evidence.value})"
         )
-        total = (
-            "" if line.total_usd is None else f", {line.total_usd:,.2f} with people and one-time"
-        )
-        lines.append(f"  {line.path}: {usd} a month{total} ({line.evidence.value})")
     lines += [f"  on condition: {text}" for text in decision.conditions]
     return "\n".join(lines)
 

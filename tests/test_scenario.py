@@ -46,6 +46,7 @@ def test_shipped_scenarios_round_trip_without_loss(name, tmp_path):
         ("context_tokens: 8192", "context_tokens: .nan", 11, ["nan"]),
         ("low: 5", "low: 50", 9, ["low 50", "above high"]),
         ("low: 5, value: 10, high: 20", "low: 5", 9, ["both low and high"]),
+        ("- id: h100_sxm", "- {id: h100_sxm, devices_per_replica: 2}", 6, ["above count 1"]),
         ("name: x", "name: X Y", 1, ["X Y"]),
         ("  users: 200", "\tusers: 200", 8, ["YAML"]),
         ("users: 200", "users: 1\n  users: 2", 9, ["duplicate key"]),

@@ -31,7 +31,7 @@ def managed_candidates(
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
     found = [
-        _candidate(scenario, point, seller, offer, volume)
+        _candidate(scenario, facts, point, seller, offer, volume)
         for seller, offer in offers(scenario, facts)
         if wanted == "any" or seller.id in wanted
     ]
@@ -65,8 +65,9 @@ def overlooked(
 
 
 def _candidate(
-    scenario: Scenario, point: Point, seller: Seller, offer: Offer, volume: Volume | None
-) -> Candidate:
+    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer,
+    volume: Volume | None,
+) -> Candidate:  # fmt: skip
     return Candidate(
         option=OPTION,
         seller=seller.name,
@@ -74,11 +75,13 @@ def _candidate(
         encoding=offer.precision.value or "",
         usd_per_month=metered_usd(volume, offer.price) if volume else None,
         evidence=weakest(Evidence.STATED, volume.evidence) if volume else Evidence.STATED,
-        **judge(_checks(scenario, point, seller, offer), "sells the model"),
+        **judge(_checks(scenario, facts, point, seller, offer), "sells the model"),
     )
 
 
-def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> Iterator[Check]:
+def _checks(
+    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer
+) -> Iterator[Check]:
     leave = point["constraints.data_may_leave"]
     yield (
         "constraints",
@@ -96,6 +99,14 @@ def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> I
     if scenario.workload.purpose == "reference run":
         yield "workload shape", False, "a metered endpoint shows neither weights nor precision"
     context, limit = point["workload.context_tokens"], offer.context_tokens.value
+    # No seller can sell more context than the model has.
+    model_limit = facts.models[scenario.model.id].context_tokens.value
+    if context and model_limit and context > model_limit:
+        yield (
+            "hardware fit",
+            False,
+            (f"the model's context is {model_limit:,} tokens; {context:,} are asked"),
+        )
     if context is not None:
         yield "hardware fit", None if limit is None else context <= limit, (
             f"the context {seller.name} sells" if limit is None

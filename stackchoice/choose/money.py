@@ -150,7 +150,9 @@ def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
             _line(
                 facts, point, "rented", f"{devices} x {site.machine.name} at {price.seller}",
                 rented_usd(price, devices, hours), evidence=Evidence.COMPUTED,
-                note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, always on",
+                note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, always on"
+                + ("" if point["constraints.data_may_leave"] else
+                   f"; the data would stand on a machine of {price.seller}"),
                 source=f"{price.source.label}, {price.starts}",
             )
         )  # fmt: skip

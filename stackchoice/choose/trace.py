@@ -274,7 +274,7 @@ def _ops_steps(main: Answer) -> list[Step]:
 def _cost_steps(main: Answer) -> list[Step]:
     steps = [
         Step(
-            question="cost", rule=f"cost-{line.path}", evidence=line.evidence,
+            question="cost", rule=f"cost-{line.path}", evidence=line.total_evidence,
             text=f"{line.what}: "
             + (f"{line.infrastructure_usd:,.2f} USD a month" if line.infrastructure_usd is not None
                else "unknown price or volume")
@@ -285,7 +285,8 @@ def _cost_steps(main: Answer) -> list[Step]:
     ]  # fmt: skip
     closing = f"recommended: {main.verdict.option}" if main.verdict.option else "no recommendation"
     steps.append(
-        Step(question="cost", rule="recommendation", evidence=Evidence.COMPUTED,
+        Step(question="cost", rule="recommendation",
+             evidence=weakest(*(line.total_evidence for line in main.lines), Evidence.COMPUTED),
              text=f"{closing}; {main.verdict.because}")
     )  # fmt: skip
     return steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from stackchoice.facts.datum import Record
 from stackchoice.scenario.inputs import NOT_KNOWN, Input
@@ -64,6 +64,15 @@ class MachineChoice(Record):
     count: Int = Field(default=1, ge=1, le=100_000)
     devices_per_replica: Int = Field(default=1, ge=1, le=1024)
     already_owned: bool = False
+
+    @model_validator(mode="after")
+    def _a_replica_is_no_larger_than_the_machine(self) -> MachineChoice:
+        if self.devices_per_replica > self.count:
+            raise ValueError(
+                f"devices_per_replica {self.devices_per_replica} is above count {self.count}; "
+                "raise count, the number of devices there are"
+            )
+        return self
 
 
 class StatedBudget(Record):
