@@ -78,12 +78,13 @@ CONSTRAINTS = section(
     licences_acceptable=st.lists(st.sampled_from(["Apache-2.0", "MIT"]), max_size=2),
 )
 MACHINE = st.fixed_dictionaries(
-    {"id": st.sampled_from(sorted(FACTS.machines))},
-    optional={
-        "count": st.integers(1, 64), "devices_per_replica": st.integers(1, 16),
-        "already_owned": st.booleans(),
+    {
+        "id": st.sampled_from(sorted(FACTS.machines)),
+        "count": st.integers(16, 64),
+        "devices_per_replica": st.integers(1, 16),
     },
-)  # fmt: skip
+    optional={"already_owned": st.booleans()},
+)
 CURRENT = st.fixed_dictionaries(
     {"what": st.just("the old server")}, optional={"usd_per_month": USD, "works": YES_NO}
 )

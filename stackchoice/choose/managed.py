@@ -56,7 +56,7 @@ def overlooked(
     scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, taken: Candidate | None
 ) -> Candidate | None:
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [_candidate(scenario, point, *pair, volume) for pair in offers(scenario, facts)]
+    found = [_candidate(scenario, facts, point, *p, volume) for p in offers(scenario, facts)]
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
