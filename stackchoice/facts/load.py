@@ -7,11 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import frame
+from stackchoice.facts.measurements import (
+    Encoding,
+    EngineFamily,
+    MeasuredDevice,
+    Measurement,
+    SpeedClasses,
+    read_cases,
+    read_measurements,
+)
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -38,7 +47,10 @@ LISTS = {
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
+    "measured_devices.yaml": ("measured_devices", MeasuredDevice),
 }
+#: Long tables that are no YAML, and what reads them.
+TABLES = {"measurements.csv": read_measurements, "cases.jsonl": read_cases}
 FOLDERS = {"models": Model, "engines": Engine}
 
 
@@ -54,6 +66,10 @@ class Facts(Record):
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
+    measured_devices: dict[str, MeasuredDevice] = {}
+    speed_classes: SpeedClasses = SpeedClasses()
+    measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
+    cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     sha256: str
 
     def assumed(self, assumption_id: str) -> float:
@@ -106,8 +122,19 @@ def _load(folder: Path) -> Facts:
             _record(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
+    classes = _file(folder / "speed_classes.yaml", folder, digest)
+    read["speed_classes"] = SpeedClasses(
+        engine_families=[
+            _record(EngineFamily, r, folder) for r in classes.get("engine_families", [])
+        ],
+        encodings=[_record(Encoding, r, folder) for r in classes.get("encodings", [])],
+    )
+    for name, reader in TABLES.items():
+        digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+        read[Path(name).stem] = reader(folder / name)
     by_id = {
-        k: _keyed(read[k], k) for k in ("models", "machines", "engines", "sellers", "assumptions")
+        k: _keyed(read[k], k)
+        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
     }
     return Facts(**{**read, **by_id}, sha256=digest.hexdigest())
 
