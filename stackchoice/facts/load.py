@@ -17,9 +17,11 @@ from stackchoice.facts.measurements import (
     EngineFamily,
     MeasuredDevice,
     Measurement,
+    ServingRow,
     SpeedClasses,
     read_cases,
     read_measurements,
+    read_serving,
 )
 from stackchoice.facts.records import (
     Assumption,
@@ -50,7 +52,11 @@ LISTS = {
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
 }
 #: Long tables that are no YAML, and what reads them.
-TABLES = {"measurements.csv": read_measurements, "cases.jsonl": read_cases}
+TABLES = {
+    "measurements.csv": ("measurements", read_measurements),
+    "cases.jsonl": ("cases", read_cases),
+    "serving.csv.gz": ("serving", read_serving),
+}
 FOLDERS = {"models": Model, "engines": Engine}
 
 
@@ -69,6 +75,7 @@ class Facts(Record):
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
+    serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
     cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     sha256: str
 
@@ -129,9 +136,9 @@ def _load(folder: Path) -> Facts:
         ],
         encodings=[_record(Encoding, r, folder) for r in classes.get("encodings", [])],
     )
-    for name, reader in TABLES.items():
+    for name, (key, reader) in TABLES.items():
         digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-        read[Path(name).stem] = reader(folder / name)
+        read[key] = reader(folder / name)
     by_id = {
         k: _keyed(read[k], k)
         for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")

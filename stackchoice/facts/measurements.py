@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
 from pathlib import Path
@@ -27,6 +28,7 @@ class Measurement(Record):
     backend: str
     device: str
     device_count: int = Field(ge=1)
+    model: str
     params_b: float = Field(gt=0)
     active_params_b: float = Field(gt=0)
     encoding: str
@@ -36,6 +38,22 @@ class Measurement(Record):
     context_depth: Annotated[int | None, Blank] = None
     tokens_per_s: float = Field(gt=0)
     note: str = ""
+
+
+class ServingRow(Record):
+    """One aggregated-serving measurement: ``concurrency`` streams on ``tp`` devices."""
+
+    model: str
+    backend: str
+    machine: str
+    precision: str = ""
+    tp: int = Field(ge=1)
+    attention_dp: int = Field(default=1, ge=1)
+    concurrency: int = Field(ge=1)
+    input_tokens: int = Field(ge=1)
+    output_tokens: int = Field(ge=1)
+    ttft_ms: float = Field(gt=0)
+    tpot_ms: float = Field(gt=0)
 
 
 class MeasuredDevice(Record):
@@ -90,20 +108,25 @@ def repository(source_url: str) -> str:
 
 def read_measurements(path: Path) -> list[Measurement]:
     """Read the rows of ``measurements.csv``; columns the fit does not need are left out."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = []
-        for number, row in enumerate(csv.DictReader(file), start=2):
-            try:
-                rows.append(
-                    Measurement.model_validate(
-                        {k: v for k, v in row.items() if k in Measurement.model_fields}
-                    )
-                )
-            except ValidationError as error:
-                first = error.errors()[0]
-                raise FactsError(
-                    f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
-                ) from None
+    return _rows(path.read_text(encoding="utf-8"), Measurement, path)
+
+
+def read_serving(path: Path) -> list[ServingRow]:
+    """Read the rows of ``serving.csv.gz``."""
+    return _rows(gzip.decompress(path.read_bytes()).decode(), ServingRow, path)
+
+
+def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
+    rows = []
+    for number, row in enumerate(csv.DictReader(text.splitlines()), start=2):
+        try:
+            known = {k: v for k, v in row.items() if k in record.model_fields}
+            rows.append(record.model_validate(known))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise FactsError(
+                f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
+            ) from None
     return rows
 
 

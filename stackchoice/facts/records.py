@@ -272,11 +272,15 @@ class ShareModel(Record):
     rows: int = 0
     groups: int = 0
 
+    def own_spread(self, rough: Iterable[str] = ()) -> float:
+        """Return the spread of one row of a new source, effects being exact."""
+        return self.spread * prod(self.rough.get(trait, 1.0) for trait in rough)
+
     def predict(
         self, features: dict[str, float], rough: Iterable[str] = ()
     ) -> tuple[float, float]:
         """Return the sum of the effects and its spread, in logarithms."""
-        total, variance = 0.0, (self.spread * prod(self.rough.get(t, 1.0) for t in rough)) ** 2
+        total, variance = 0.0, self.own_spread(rough) ** 2
         for name, value in features.items():
             effect, sd = self.terms.get(name, (0.0, self.priors[name.split(":")[0]]))
             total += effect * value

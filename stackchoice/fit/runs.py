@@ -6,7 +6,7 @@ intervals are fitted from, and asked for, the same quantities.
 
 from __future__ import annotations
 
-import math
+import re
 from typing import Any, Literal
 
 from stackchoice.errors import UnknownCacheError
@@ -25,6 +25,9 @@ KV_DTYPES = {
     "f32": "float32",
 }  # fmt: skip
 
+#: Remarks in a source that say its rate is not what a healthy run of this set-up reaches.
+DOUBTFUL = re.compile("CAUTION|power cap|multi-GPU over PCIe|2 nodes|host bound|Two sockets", re.I)
+
 #: Share of active to all parameters below which a model counts as a mixture of experts.
 SPARSE_BELOW = 0.7
 
@@ -39,6 +42,11 @@ class Run(Record):
     bandwidth_gb_per_s: float | None = None
     tera_ops_per_s: float | None = None
     devices: int = 1
+    device: str = ""
+    engine: str = ""
+    kernels: str = "cuda"
+    native_gain: float = 1.0
+    total_bytes: float | None = None
     active_bytes: float | None = None
     active_parameters: float | None = None
     attention_operations: float = 0
@@ -47,9 +55,9 @@ class Run(Record):
     prompt_tokens: int | None = None
     sparse: bool = False
     peer_to_peer: bool | None = None
+    sound: bool = True
     tokens_per_s: float | None = None
     source: str = ""
-    group: str = ""
 
     @property
     def ceiling(self) -> float | None:
@@ -57,9 +65,8 @@ class Run(Record):
         if self.phase == "decode":
             if not (self.bandwidth_gb_per_s and self.active_bytes):
                 return None
-            return decode_ceiling(
-                self.bandwidth_gb_per_s, self.active_bytes + (self.cache_bytes or 0), self.devices
-            )
+            touched = self.active_bytes + (self.cache_bytes or 0)
+            return decode_ceiling(self.bandwidth_gb_per_s, touched, self.devices)
         if not (self.tera_ops_per_s and self.active_parameters):
             return None
         return prefill_ceiling(
@@ -127,14 +134,19 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         bandwidth_gb_per_s=device.bandwidth_gb_per_s.value,
         tera_ops_per_s=rate,
         devices=row.device_count,
+        device=row.device,
+        engine=row.engine.lower(),
+        kernels=kernel_family(row.backend, device),
+        native_gain=_gain(device, rate),
+        total_bytes=total,
         active_bytes=total * share,
         active_parameters=row.active_params_b * GIGA,
         depth_tokens=row.context_depth or 0,
         prompt_tokens=row.prompt_tokens,
         sparse=share < SPARSE_BELOW,
+        sound=not DOUBTFUL.search(row.note),
         tokens_per_s=row.tokens_per_s,
         source=repository(row.source_url),
-        group=row.source_group,
     )
 
 
@@ -157,6 +169,20 @@ def _rate(device: Any, activation_bits: int) -> float | None:
         if known and known.value:
             return known.value
     return None
+
+
+def _gain(device: Any, rate: float | None) -> float:
+    """How much faster the chosen arithmetic is than 16 bit, by the data sheet."""
+    base = device.bf16_dense_tflops.value
+    return rate / base if rate and base else 1.0
+
+
+def kernel_family(backend: str, device: Any) -> str:
+    """Whose kernels run: cuda, apple, cpu, or portable ones (Vulkan, ROCm, SYCL)."""
+    name = backend or (device.backend if isinstance(device, Machine) else "")
+    if name in ("metal", "mlx"):
+        return "apple"
+    return name if name in ("cuda", "cpu") else "portable"
 
 
 def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
@@ -190,6 +216,11 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
         bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
         tera_ops_per_s=_rate(device, bits) if device else None,
         devices=given.get("tp") or stated.get("count") or 1,
+        device=device.id if device else "",
+        engine=given.get("engine", "").lower(),
+        kernels=kernel_family(stated.get("backend", ""), device),
+        native_gain=_gain(device, _rate(device, bits)) if device else 1.0,
+        total_bytes=total * encoding.bits / 8 if total and encoding else active_bytes,
         active_bytes=active_bytes,
         active_parameters=active,
         attention_operations=scores,
@@ -235,8 +266,3 @@ def _words(name: str) -> set[str]:
     for mark in "()/,":
         name = name.replace(mark, " ")
     return set(name.lower().split())
-
-
-def depth_term(run: Run) -> float:
-    """Logarithm of depth where the cache read at that depth is not known, else 0."""
-    return math.log1p(run.depth_tokens / 8192) if run.cache_bytes is None else 0.0

@@ -25,10 +25,16 @@ HUBER = 0.4
 #: Error of one row apart from effects, in logarithms: what the prior spreads are set against.
 NOISE = 0.3
 
-SWEEPS = 12
+SWEEPS = 5
+
+#: What a row counts that its own source warns of.
+DOUBTFUL_WEIGHT = 0.25
+
+#: A spread that stands for none.
+TINY = 1e-6
 
 #: Prior spread of the logarithm of what a rough trait multiplies the scatter by.
-ROUGH_PRIOR = 0.5
+ROUGH_PRIOR = 1.0
 
 #: Added to a residual before its logarithm is taken, so that a lucky row does not count as exact.
 ROUGH_FLOOR = 0.05
@@ -38,12 +44,14 @@ class Point(Record):
     """One row: its features, the logarithm to explain, the group it is held out with.
 
     ``rough`` names what makes such rows scatter more, so that others may have narrower intervals.
+    A row that is not ``sound`` (its source warns of it) weighs less in the effects.
     """
 
     features: dict[str, float]
     value: float
     group: str
     rough: tuple[str, ...] = ()
+    sound: bool = True
 
 
 def fit(points: list[Point], priors: dict[str, float], *, nominal: float = 0.8) -> ShareModel:
@@ -58,18 +66,23 @@ def fit(points: list[Point], priors: dict[str, float], *, nominal: float = 0.8) 
     """
     system = _System(points, priors)
     effects, pull = system.settle()
-    model = ShareModel(terms=system.terms(effects), priors=priors, **system.scatter(effects, pull))
-    errors, weights = [], []
-    for group, rows in system.rows.items():
-        if len(system.rows) == 1:
-            break
-        bare = model.model_copy(update={"terms": system.terms(system.solve(pull, without=rows))})
+    model = ShareModel(terms=system.terms(effects), priors=priors, spread=NOISE)
+    errors, doubt = np.zeros(len(points)), np.zeros(len(points))
+    for rows in system.rows.values():
+        held = effects if len(system.rows) == 1 else system.solve(pull, without=rows)
+        bare = model.model_copy(update={"terms": system.terms(held), "spread": TINY})
         for i in rows:
-            middle, sd = bare.predict(points[i].features, points[i].rough)
-            errors.append((points[i].value - middle) / sd)
-            weights.append(1 / len(rows))
+            middle, doubt[i] = bare.predict(points[i].features)
+            errors[i] = points[i].value - middle
+    model = model.model_copy(update=system.scatter(errors))
+    sds = [
+        (doubt[i] ** 2 + model.own_spread(points[i].rough) ** 2) ** 0.5 for i in range(len(points))
+    ]
+    weights = [1 / len(system.rows[p.group]) for p in points]
     tail = (1 - nominal) / 2
-    low, middle, high = (weighted_quantile(errors, weights, q) for q in (tail, 0.5, 1 - tail))
+    low, middle, high = (
+        weighted_quantile(errors / np.array(sds), weights, q) for q in (tail, 0.5, 1 - tail)
+    )
     return model.model_copy(
         update={
             "low": round(min(low, middle), 4), "middle": round(middle, 4),
@@ -112,6 +125,7 @@ class _System:
         for i, point in enumerate(points):
             for name, value in point.features.items():
                 self.matrix[i, column[name]] = value
+        self.weight[[i for i, p in enumerate(points) if not p.sound]] *= DOUBTFUL_WEIGHT
         self.target = np.array([p.value for p in points])
         kinds = [name.split(":")[0] for name in self.names] + ["source"] * len(self.rows)
         self.ridge = np.diag([priors[kind] ** -2 for kind in kinds])
@@ -139,20 +153,20 @@ class _System:
         rounded = [(round(float(v), 4), round(float(sd), 4)) for v, sd in pairs]
         return dict(zip(self.names, rounded, strict=False))
 
-    def scatter(self, effects: tuple[np.ndarray, np.ndarray], pull: np.ndarray) -> dict[str, Any]:
+    def scatter(self, errors: np.ndarray) -> dict[str, Any]:
         """Spread of a row of a new source, and by which factor each rough trait widens it."""
-        own = len(self.names)
-        rest = np.abs(self.target - self.matrix[:, :own] @ effects[0][:own])
-        even = np.array([1 / len(self.rows[p.group]) ** GROUP_POWER for p in self.points])
+        even = np.array([1 / len(self.rows[p.group]) for p in self.points])
         traits = sorted({trait for p in self.points for trait in p.rough})
         design = np.array([[1.0, *(t in p.rough for t in traits)] for p in self.points])
         ridge = np.diag([0.0] + [ROUGH_PRIOR**-2] * len(traits))
-        level = np.log(rest + ROUGH_FLOOR)
+        level = np.log(np.abs(errors) + ROUGH_FLOOR)
         scaled = design.T * even
         factors = np.linalg.solve(scaled @ design + ridge, scaled @ level)
-        expected = np.exp(design @ factors)
-        spread = float(np.exp(factors[0])) * weighted_quantile(rest / expected, even, 0.68)
+        scale = weighted_quantile(np.abs(errors) / np.exp(design @ factors), even, 0.68)
+        spread = float(np.exp(factors[0])) * scale
         return {
-            "spread": round(spread, 4),
-            "rough": {t: round(float(np.exp(f)), 3) for t, f in zip(traits, factors[1:], strict=True)},
+            "spread": round(max(spread, TINY), 4),
+            "rough": {
+                t: round(float(np.exp(f)), 3) for t, f in zip(traits, factors[1:], strict=True)
+            },
         }
