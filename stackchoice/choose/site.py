@@ -122,6 +122,7 @@ def _site(
         model, artifact, machine, facts.efficiencies, cache_bytes=cache_bytes, devices=devices,
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if choice.id == THIS_MACHINE else "all",
+        shares=facts.share_models, classes=facts.speed_classes,
     )  # fmt: skip
     replica = needed = replicas = None
     if row.live_sequences and flow.prefill_tokens is not None and flow.output_tokens:

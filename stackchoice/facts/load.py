@@ -33,6 +33,7 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
+    ShareModel,
 )
 from stackchoice.facts.yaml import read_yaml
 
@@ -46,6 +47,7 @@ LISTS = {
     "assumptions.yaml": ("assumptions", Assumption),
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
+    "shares.yaml": ("share_models", ShareModel),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
@@ -72,6 +74,7 @@ class Facts(Record):
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
+    share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)

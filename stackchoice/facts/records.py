@@ -262,6 +262,7 @@ class ShareModel(Record):
     groups left out of the fit, in units of the predicted spread; they make 80 % intervals.
     """
 
+    phase: Literal["decode", "prefill"] = "decode"
     terms: dict[str, tuple[float, float]]
     priors: dict[str, float]
     spread: float = Field(gt=0)

@@ -123,8 +123,8 @@ def _attention(text: dict[str, Any], width: int, *, full: bool) -> int:
         nope, value = text["qk_nope_head_dim"], text["v_head_dim"]
         low = text.get("q_lora_rank")
         query = (width + heads * (nope + rope)) * low if low else width * heads * (nope + rope)
-        indexer = text.get("index_n_heads", 0) * (text.get("index_head_dim", 0) * (low or 0) + width)
-        indexer += width * text.get("index_head_dim", 0)
+        index = text.get("index_head_dim", 0)
+        indexer = text.get("index_n_heads", 0) * (index * (low or 0) + width) + width * index
         up = latent * heads * (nope + value)
         return query + width * (latent + rope) + up + heads * value * width + indexer
     size = text.get("head_dim") or width // heads

@@ -31,7 +31,8 @@ DEEP_TOKENS = 4096
 def features(run: Run) -> dict[str, float]:
     """Features of a run: slopes in logarithms, classes and members as ones."""
     ceiling = run.ceiling or 1.0
-    known = {"one": 1.0, **(_decode(run, ceiling) if run.phase == "decode" else _prefill(run, ceiling))}
+    slopes = _decode if run.phase == "decode" else _prefill
+    known = {"one": 1.0, **slopes(run, ceiling)}
     if run.sparse:
         known["slope:sparse"] = 1.0
     if run.kernels == "portable" and run.encoding_family == "16-bit":
@@ -63,7 +64,7 @@ def _decode(run: Run, ceiling: float) -> dict[str, float]:
 def _prefill(run: Run, ceiling: float) -> dict[str, float]:
     """Streaming of weights per chunk, fixed costs, attention where its size is not known."""
     prompt = run.prompt_tokens or 512
-    chunk = min(CHUNK_TOKENS[run.engine_family], prompt)
+    chunk = min(CHUNK_TOKENS.get(run.engine_family, 2048), prompt)
     found = {"slope:fixed cost": -math.log1p(ceiling / 5000)}
     if run.total_bytes and run.bandwidth_gb_per_s:
         seconds = run.total_bytes / (run.bandwidth_gb_per_s * 1e9 * chunk * run.devices)
@@ -133,4 +134,4 @@ def points(runs: Iterable[Run]) -> list[Point]:
 def fit_shares(runs: Iterable[Run], phase: str, *, without: str | None = None) -> ShareModel:
     """Fit one phase; ``without`` leaves out every row of one source."""
     kept = [run for run in runs if run.phase == phase and run.source != without]
-    return fit(points(kept), PRIORS)
+    return fit(points(kept), PRIORS).model_copy(update={"phase": phase})

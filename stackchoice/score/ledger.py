@@ -17,7 +17,7 @@ ALPHA = 0.2
 
 
 def answers(facts: Facts) -> list[dict[str, object]]:
-    """Answer the ledger's speed lines and the rows of the measurements; unknown ones have no low."""
+    """Answer the ledger's speed lines and the measured rows; what is unknown has no ``low``."""
     found: list[dict[str, object]] = []
     for case in facts.cases:
         if case["ask"] not in ASKS:
