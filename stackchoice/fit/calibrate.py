@@ -1,6 +1,6 @@
 """Fit the shares of the ceiling anew and write them: ``python -m stackchoice.fit.calibrate``.
 
-Rewrites ``data/shares.yaml`` (the effects that decisions use) and ``data/efficiency.yaml`` (plain
+Rewrites ``data/shares.yaml`` (the effects behind every decode interval) and ``data/efficiency.yaml`` (plain
 percentiles by class of device, which people can read, and the assumed rows it already holds).
 """
 
@@ -41,6 +41,7 @@ def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
                 r for r in runs
                 if (r.phase, r.device_class) == (phase, kind) and r.sound and r.devices == 1
                 and r.depth_tokens <= DEEP_TOKENS and r.engine_family != "other"
+                and (kind != "gpu" or r.kernels == "cuda")
             ]  # fmt: skip
             counts = Counter(r.source for r in kept)
             if len(counts) < 2:
@@ -83,7 +84,7 @@ def _computed(row: dict[str, object]) -> str:
     return (
         "  -" + lines[0][3:] + "".join(lines[1:]) + "    evidence: computed\n"
         "    source: measurements\n"
-        "    note: 'share of the ceiling; one device, depth up to 4,096, sources alike in weight'\n"
+        "    note: 'share of the ceiling; one device, CUDA on cards, depth to 4,096, sources alike'\n"
     )
 
 

@@ -23,18 +23,18 @@ GROUP_POWER = 0.5
 HUBER = 0.4
 
 #: Error of one row apart from effects, in logarithms: what the prior spreads are set against.
-NOISE = 0.3
+NOISE = 0.2
 
 SWEEPS = 5
 
 #: What a row counts that its own source warns of.
-DOUBTFUL_WEIGHT = 0.25
+DOUBTFUL_WEIGHT = 0.1
 
 #: A spread that stands for none.
 TINY = 1e-6
 
 #: Prior spread of the logarithm of what a rough trait multiplies the scatter by.
-ROUGH_PRIOR = 1.0
+ROUGH_PRIOR = 2.0
 
 #: Added to a residual before its logarithm is taken, so that a lucky row does not count as exact.
 ROUGH_FLOOR = 0.05
