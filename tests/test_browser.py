@@ -63,7 +63,9 @@ def lab(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     token = secrets.token_hex(16)
-    folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    folders = {
+        f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")
+    }
     log = (tmp_path / "lab.log").open("w")
     server = subprocess.Popen(
         [

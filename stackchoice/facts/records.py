@@ -277,9 +277,7 @@ class ShareModel(Record):
         """Return the spread of one row of a new source, effects being exact."""
         return self.spread * prod(self.rough.get(trait, 1.0) for trait in rough)
 
-    def predict(
-        self, features: dict[str, float], rough: Iterable[str] = ()
-    ) -> tuple[float, float]:
+    def predict(self, features: dict[str, float], rough: Iterable[str] = ()) -> tuple[float, float]:
         """Return the sum of the effects and its spread, in logarithms."""
         total, variance = 0.0, self.own_spread(rough) ** 2
         for name, value in features.items():

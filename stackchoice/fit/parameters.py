@@ -95,8 +95,7 @@ def _count(text: dict[str, Any]) -> Parameters:
 def _kinds(text: dict[str, Any], layers: int) -> list[str]:
     every = text.get("full_attention_interval")
     return [
-        "linear_attention" if every and (i + 1) % every else "full_attention"
-        for i in range(layers)
+        "linear_attention" if every and (i + 1) % every else "full_attention" for i in range(layers)
     ]
 
 

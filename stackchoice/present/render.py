@@ -105,9 +105,7 @@ def _execute(path: Path, parameters: dict[str, str], executed: Path) -> Any:
         from jupyter_client.kernelspec import NoSuchKernel
         from papermill.exceptions import PapermillExecutionError
     except ImportError as error:
-        raise ReportError(
-            f"reports need {error.name}; install stackchoice[notebooks]"
-        ) from None
+        raise ReportError(f"reports need {error.name}; install stackchoice[notebooks]") from None
     if not path.is_file():
         raise ReportError(f"{path}: the report notebook is missing; reinstall stackchoice")
     known = papermill.inspect_notebook(path)
