@@ -10,8 +10,7 @@ from stackchoice.fit.speculation import accepted_length, speculative_speedup
 def test_two_drafts_on_the_gh200_gained_1_78():
     """63.1 tokens/s without and 112.0 with two drafts, reported; acceptance not stated."""
     gain = speculative_speedup("dense", 2)
-    assert 112.0 / 63.1 == pytest.approx(1.775, abs=0.001)
-    assert gain.low < 1.775 < gain.high
+    assert gain.low < 112.0 / 63.1 < gain.high
     assert gain.evidence.value == "assumed"
 
 

@@ -258,8 +258,9 @@ class ShareModel(Record):
     """Logarithm of measured over ceiling as a sum of effects, each with its own spread.
 
     ``terms`` maps a feature to (effect, spread); ``priors`` is the spread of a member nobody
-    measured, by kind of feature; ``rough`` widens the spread of rows by trait. ``low``, ``middle`` and ``high`` are quantiles of the errors on
-    groups left out of the fit, in units of the predicted spread; they make 80 % intervals.
+    measured, by kind of feature; ``rough`` widens the spread of rows by trait. ``low``,
+    ``middle`` and ``high`` are quantiles of the errors on groups left out of the fit, in units of
+    the predicted spread; they make 80 % intervals.
     """
 
     phase: Literal["decode", "prefill"] = "decode"

@@ -1,7 +1,8 @@
 """Fit the shares of the ceiling anew and write them: ``python -m stackchoice.fit.calibrate``.
 
-Rewrites ``data/shares.yaml`` (the effects behind every decode interval) and ``data/efficiency.yaml`` (plain
-percentiles by class of device, which people can read, and the assumed rows it already holds).
+Rewrites ``data/shares.yaml`` (the effects behind every decode interval) and
+``data/efficiency.yaml`` (plain percentiles by class of device, which people can read, and the
+assumed rows it already holds).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _computed(row: dict[str, object]) -> str:
     return (
         "  -" + lines[0][3:] + "".join(lines[1:]) + "    evidence: computed\n"
         "    source: measurements\n"
-        "    note: 'share of the ceiling; one device, CUDA on cards, depth to 4,096, sources alike'\n"
+        "    note: 'share of the ceiling; one device, CUDA on cards, depth to 4,096'\n"
     )
 
 

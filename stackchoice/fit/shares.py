@@ -17,8 +17,8 @@ from stackchoice.fit.shrink import Point, fit
 
 #: Prior spread, in logarithms, of each kind of effect.
 PRIORS = {
-    "one": 10.0, "slope": 2.0, "class": 0.2, "engine": 0.2, "device": 1.0, "cell": 0.4,
-    "source": 0.2,
+    "one": 10.0, "slope": 2.0, "class": 0.2, "engine": 0.15, "device": 0.3, "cell": 0.2,
+    "source": 0.4,
 }  # fmt: skip
 
 #: Prompt tokens that engines multiply at once by default; a chunk streams all weights once.

@@ -17,7 +17,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.records import ShareModel
 
 #: Part of a row's weight that is shared among the rows of its group: 1 would weigh groups alike.
-GROUP_POWER = 0.5
+GROUP_POWER = 0.8
 
 #: A residual beyond this (in logarithms) pulls with constant force, so outliers do not decide.
 HUBER = 0.4
@@ -28,7 +28,7 @@ NOISE = 0.2
 SWEEPS = 5
 
 #: What a row counts that its own source warns of.
-DOUBTFUL_WEIGHT = 0.1
+DOUBTFUL_WEIGHT = 0.25
 
 #: A spread that stands for none.
 TINY = 1e-6
