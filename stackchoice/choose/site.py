@@ -133,6 +133,9 @@ def _site(
         model, artifact, machine, facts.efficiencies, cache_bytes=cache_bytes, devices=devices,
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if choice.id == THIS_MACHINE else "all",
+        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
+        shares=[m for m in facts.share_models if m.phase == "decode"],
+        classes=facts.speed_classes,
     )  # fmt: skip
     return Site(
         model=model,
