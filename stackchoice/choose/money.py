@@ -126,9 +126,7 @@ def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str,
 
 
 def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
-    devices = site.choice.devices_per_replica * (
-        site.replicas_needed[1] if site.replicas_needed else 1
-    )
+    devices = site.choice.devices_per_replica * (_replicas(site))
     if site.choice.already_owned:
         devices = site.choice.count
         days = point["workload.days_per_month"]
@@ -206,7 +204,7 @@ def _break_evens(
     if line.infrastructure_usd is None or managed is None or tokens is None:
         return []
     capacity = capacity_mtok_per_month(facts, point, site)
-    replicas = site.replicas_needed[1] if site.replicas_needed else 1
+    replicas = _replicas(site)
     fixed = line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
     return [
         break_even(
@@ -221,6 +219,14 @@ def _break_evens(
         for with_people in (False, True)
         for end in (("low", "high") if capacity else ("unknown",))
     ]
+
+
+def _replicas(site: Site) -> int:
+    """Replicas the peak takes at the slow end, as far as there are candidates for them.
+
+    Whether the ones there are carry it is a question of its own, asked in the checks.
+    """
+    return min(site.replicas_needed[1], site.replicas_there) if site.replicas_needed else 1
 
 
 def _hour_price(facts: Facts, site: Site) -> HourPrice | None:
