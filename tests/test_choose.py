@@ -391,3 +391,17 @@ def test_lengths_that_contradict_each_other_are_said(changed, facts):
         "contradiction: workload.input_tokens is 100,000, more than workload.context_tokens "
         "of 8,192"
     ]
+
+
+def test_equal_configurations_do_not_hang_on_the_order_of_the_machines(changed, facts):
+    """Without a context length nothing tells the capacity of the two machines apart."""
+    machines = [{"id": "h200_sxm"}, {"id": "h100_sxm", "already_owned": True}]
+    found = {
+        decide(
+            changed("json-chat", workload__context_tokens="not known", candidates__machines=order),
+            facts,
+        ).best_self_hosted_configuration
+        for order in (machines, machines[::-1])
+    }
+    assert len(found) == 1
+    assert "H100" in found.pop()

@@ -131,6 +131,12 @@ def _best(
             pair[1].artifact.weight_bits.value or 0,
             -pair[1].choice.devices_per_replica,
             pair[1].live_sequences or 0,
+            # Still equal: never by the order in which somebody wrote the machines down.
+            pair[1].choice.already_owned,
+            pair[1].row.pool_bytes or 0,
+            pair[1].choice.count,
+            pair[1].machine.id,
+            pair[1].artifact.id,
         ),
     )
 
