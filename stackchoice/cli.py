@@ -34,9 +34,11 @@ def main() -> NoReturn:
     except StackchoiceError as error:
         print(f"stackchoice: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("stackchoice: stopped; what was measured until now is kept", file=sys.stderr)
-        sys.exit(130)
+    except OSError as error:  # a full disk, a folder that went away
+        what = error.filename or "output"
+        print(f"stackchoice: {what}: {error.strerror}; check path, rights and space",
+              file=sys.stderr)  # fmt: skip
+        sys.exit(2)
     sys.exit(0)
 
 
@@ -46,6 +48,32 @@ def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
     loaded = load_scenario(scenario)
     decision = decide(loaded, facts_for(loaded))
     print(decision.model_dump_json(indent=2) if as_json else _summary(decision))
+
+
+@app.command("fit")
+def fit_command(
+    model: Annotated[str, typer.Argument(help="A model of the fact base, or a config.json.")],
+    machine: Annotated[str, typer.Option(help="A machine of the fact base.")],
+    context_tokens: Annotated[int, typer.Option("--context", min=1, help="Tokens a sequence.")],
+    artifact: Annotated[
+        str | None, typer.Option(help="Artifact id; the most precise one when not given.")
+    ] = None,
+    weights_gb: Annotated[
+        float | None, typer.Option(min=0, help="Size of the weights for a config.json, in 10^9 B.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Devices that share one replica.")] = 1,
+    kv_dtype: Annotated[str | None, typer.Option(help="Type of the cache, such as fp8.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine to work cures out for.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer question 1 for one model on one machine: what fits, in which engine release."""
+    from stackchoice.sizing import describe_sizing, size_by_name
+
+    sizing = size_by_name(
+        model, machine, context_tokens=context_tokens, artifact=artifact, weights_gb=weights_gb,
+        devices=devices, kv_dtype=kv_dtype, engine=engine,
+    )  # fmt: skip
+    print(sizing.model_dump_json(indent=2) if as_json else describe_sizing(sizing))
 
 
 @app.command("confirm")
@@ -60,7 +88,7 @@ def confirm_command(
     key_variable: Annotated[
         str | None, typer.Option(help="Environment variable that holds the API key.")
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, help="Timed requests.")] = 5,
+    repetitions: Annotated[int, typer.Option(min=1, max=10_000, help="Timed requests.")] = 5,
     resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
     out: OutDir = Path("reports"),
     as_json: JsonFlag = False,
@@ -75,10 +103,14 @@ def confirm_command(
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
-    passport, path = confirm_scenario(
-        scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
-        repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
-    )  # fmt: skip
+    try:
+        passport, path = confirm_scenario(
+            scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
+            repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # typer would end without a word
+        print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
+        raise SystemExit(130) from None
     print(passport.model_dump_json(indent=2) if as_json else describe(passport, path))
 
 
@@ -98,7 +130,6 @@ def report_command(
     measured = passport or out / f"{loaded.name}.passport.json"
     if passport is None and not measured.exists():
         measured = None
-    out.mkdir(parents=True, exist_ok=True)
     written = render_report(scenario, out, passport=measured, pdf=pdf)
     print(_summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
     for path in (written.html_path, written.json_path, written.pdf_path):
@@ -117,7 +148,11 @@ def lab_command(
 
     where = notebooks_to_edit(folder)
     print(f"notebooks in {where}")
-    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", str(where)]))
+    quiet = (
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+    )
+    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", *quiet, str(where)]))
 
 
 @app.command("score")
@@ -172,16 +207,20 @@ def _summary(decision: Decision) -> str:
     if decision.best_self_hosted:
         lines.append(f"  best self-hosted: {decision.best_self_hosted_configuration}")
     for row in fit.rows:
-        live = "unknown" if row.live_sequences is None else str(row.live_sequences)
-        lines.append(f"  live sequences, {row.basis}: {live} ({row.evidence.value})")
+        live = (
+            "unknown"
+            if row.live_sequences is None
+            else f"{row.live_sequences} ({row.evidence.value})"
+        )
+        lines.append(f"  live sequences, {row.basis}: {live}")
     for line in cost.lines:
-        usd = (
-            "unknown" if line.infrastructure_usd is None else f"{line.infrastructure_usd:,.2f} USD"
+        if line.infrastructure_usd is None or line.total_usd is None:
+            lines.append(f"  {line.path}: USD a month unknown")
+            continue
+        lines.append(
+            f"  {line.path}: {line.infrastructure_usd:,.2f} USD a month ({line.evidence.value}), "
+            f"{line.total_usd:,.2f} with people and one-time cost ({line.total_evidence.value})"
         )
-        total = (
-            "" if line.total_usd is None else f", {line.total_usd:,.2f} with people and one-time"
-        )
-        lines.append(f"  {line.path}: {usd} a month{total} ({line.evidence.value})")
     lines += [f"  on condition: {text}" for text in decision.conditions]
     return "\n".join(lines)
 

@@ -16,6 +16,7 @@ from stackchoice.confirm import (
     confirm,
     probe_machine,
 )
+from stackchoice.confirm.passport import PassportError
 from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
@@ -58,7 +59,12 @@ def confirm_scenario(
     """
     loaded = load_scenario(scenario) if scenario else None
     name = loaded.name if loaded else "endpoint"
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PassportError(
+            f"{out}: cannot be made a folder ({error.strerror}); name another with --out"
+        ) from None
     raw, target_path = out / f"{name}.raw.jsonl", out / f"{name}.passport.json"
     shared = {
         "plan": Plan(repetitions=repetitions), "raw_path": raw, "resume": resume, "arm": name,

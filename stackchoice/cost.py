@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import HourPrice, Machine, Path, ServerPrice, TokenPrice
 
@@ -57,6 +57,11 @@ class CostLine(Record):
         if self.infrastructure_usd is None:
             return None
         return self.infrastructure_usd + self.people_usd + self.one_time_usd
+
+    @property
+    def total_evidence(self) -> Evidence:
+        """The class of ``total_usd``: the weakest of what is summed."""
+        return weakest(self.evidence, self.people_evidence)
 
 
 class BreakEven(Record):

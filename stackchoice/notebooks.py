@@ -26,10 +26,15 @@ def notebooks_to_edit(folder: Path | None = None) -> Path:
     if folder is None and source.parent != Path(__file__).resolve().parent:
         return source
     target = folder or Path(COPY_NAME)
-    target.mkdir(parents=True, exist_ok=True)
-    for notebook in sorted(source.rglob("*.ipynb")):
-        copy = target / notebook.relative_to(source)
-        if not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(notebook, copy)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for notebook in sorted(source.rglob("*.ipynb")):
+            copy = target / notebook.relative_to(source)
+            if not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(notebook, copy)
+    except OSError as error:
+        raise ReportError(
+            f"{target}: cannot be written ({error.strerror}); name another folder"
+        ) from None
     return target

@@ -142,6 +142,11 @@ class TestVllmLayout:
         token = plan.block_bytes // 16 // block
         assert (block - 16) * token < state <= block * token
 
+    def test_a_set_block_size_aligns_or_is_a_floor(self):
+        asked = {"kv_dtype": "bf16", "settings": {"block_size": 64, "enable_prefix_caching": False}}
+        old, new = (vllm.plan(ask("vllm", r, HYBRID, **asked)) for r in ("0.19.1", "0.33.0"))
+        assert (old.attention_block_tokens, new.attention_block_tokens) == (784, 832)
+
     def test_padding_is_printed_with_two_decimals(self):
         plan = vllm.plan(ask("vllm", "0.19.1", HYBRID, kv_dtype="fp8"))
         assert plan.padding_pct == 0.13

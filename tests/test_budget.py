@@ -159,15 +159,17 @@ class TestVerdict:
         assert (found.verdict, found.because) == ("oom", "graph_capture")
 
     @pytest.mark.parametrize(
-        ("config", "kv", "capability", "runs"),
+        ("release", "config", "kv", "capability", "runs"),
         [
-            (GEMMA, "fp8_e4m3", 8.6, False), (GEMMA, "fp8_e4m3", 8.9, True),
-            (LLAMA_70B, "fp8_e4m3", 8.6, True), (LLAMA_70B, "nvfp4", 8.6, False),
-            (LLAMA_70B, "nvfp4", 12.0, True), (LLAMA_70B, "bf16", None, None),
+            ("0.21.0", GEMMA, "fp8_e4m3", 8.6, False), ("0.21.0", GEMMA, "fp8_e4m3", 8.9, True),
+            ("0.21.0", LLAMA_70B, "fp8_e4m3", 8.6, None), ("0.21.0", GEMMA, "nvfp4", 10.0, False),
+            ("0.21.0", LLAMA_70B, "nvfp4", 8.6, False), ("0.27.1", LLAMA_70B, "nvfp4", 10.0, True),
+            ("0.33.0", LLAMA_70B, "nvfp4", 12.0, True), ("0.30.0", LLAMA_70B, "nvfp4", 9.0, None),
+            ("0.33.0", LLAMA_70B, "bf16", None, None),
         ],
     )  # fmt: skip
-    def test_cache_types_by_device(self, config, kv, capability, runs):
-        assert cache_type_runs(ask("0.21.0", config, kv_dtype=kv), capability) is runs
+    def test_cache_types_by_device_and_release(self, release, config, kv, capability, runs):
+        assert cache_type_runs(ask(release, config, kv_dtype=kv), capability) is runs
 
     def test_what_does_not_fit_goes_to_the_cpu(self):
         """A 3B model with 65,536 of context on 8 GiB ran 35 % on the CPU."""

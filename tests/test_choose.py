@@ -182,6 +182,43 @@ def test_a_hard_fact_overrules_the_push(name, change, option, question, says, ch
     assert says in found.reason
 
 
+def test_a_peak_that_only_the_slow_end_overfills_is_unknown_not_out(changed, facts):
+    """Long replies: 17 to 64 requests in flight against 32 live sequences."""
+    busy = changed("json-chat", workload__output_tokens=3000)
+    found = decide(busy, facts).option("vLLM")
+    assert found.status == "viable"
+    assert any("hold the peak" in text for text in found.conditions)
+    busier = changed("json-chat", workload__output_tokens=6000)
+    found = decide(busier, facts).option("vLLM")
+    assert found.status == "eliminated"
+    assert "even at the fast end" in found.reason
+
+
+def test_no_seller_sells_more_context_than_the_model_has(changed, facts):
+    decision = decide(changed("spiky-volume", workload__context_tokens=5_000_000), facts)
+    assert decision.recommended is None
+    assert "the model's context is" in decision.option("managed endpoint").reason
+
+
+def test_the_assumed_operations_work_is_moved_too(json_chat):
+    flip = next(f for f in json_chat.flips if f.input.startswith("operations work"))
+    assert flip.to_option == "SGLang"
+    assert flip.text in json_chat.conditions
+
+
+def test_a_sum_carries_the_weakest_class_of_its_parts(json_chat):
+    rented = next(line for line in json_chat.cost.lines if line.path == "rented")
+    assert (rented.evidence, rented.total_evidence) == (Evidence.COMPUTED, Evidence.ASSUMED)
+    assert "machine of runpod" in rented.note
+    closing = json_chat.trace[-1]
+    assert (closing.rule, closing.evidence) == ("recommendation", Evidence.ASSUMED)
+
+
+def test_numbers_in_flips_read_like_numbers(json_chat):
+    salary = next(f for f in json_chat.flips if f.input == "money.usd_per_engineer_month")
+    assert "10,000 to 25,000" in salary.text
+
+
 def test_without_the_schema_the_default_comes_back(changed, facts):
     decision = decide(changed("json-chat", workload__json_schema=False), facts)
     assert decision.best_self_hosted == "vLLM"
@@ -324,3 +361,33 @@ def test_every_model_is_decided_or_unknown(changed, facts):
             assert candidate.status == "eliminated" or any(
                 text.startswith("whether it fits (unknown") for text in candidate.unknown
             ), (model.id, candidate)
+
+
+def test_owned_hardware_without_known_days_has_no_bill_and_no_traceback(changed, facts):
+    scenario = changed(
+        "json-chat", workload__days_per_month="not known",
+        candidates__machines=[{"id": "h100_sxm", "already_owned": True}],
+    )  # fmt: skip
+    cost = decide(scenario, facts).cost
+    assert cost.owned_usd_per_month is None
+    assert "days per month" in next(line.note for line in cost.lines if line.path == "owned")
+
+
+def test_a_range_of_what_runs_today_is_decided_at_its_middle_and_both_ends(changed, facts):
+    current = {"what": "old", "works": True, "usd_per_month": {"low": 100, "high": 5000}}
+    decision = decide(changed("json-chat", current=current), facts)
+    assert decision.option("keep what runs today").usd_per_month == 2550
+    assert "current.usd_per_month" in {flip.input for flip in decision.flips}
+    current["usd_per_month"] = {"low": 100, "high": 300}
+    assert decide(changed("json-chat", current=current), facts).recommended == (
+        "keep what runs today"
+    )
+
+
+def test_lengths_that_contradict_each_other_are_said(changed, facts):
+    scenario = changed("json-chat", workload__input_tokens=100_000)
+    found = [text for text in decide(scenario, facts).conditions if "contradiction" in text]
+    assert found == [
+        "contradiction: workload.input_tokens is 100,000, more than workload.context_tokens "
+        "of 8,192"
+    ]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,9 @@ def test_this_machine_is_probed_for_decide():
         (["confirm", "--endpoint", "ftp://x", "--model", "m"], "ftp://x"),
         (["confirm", "--endpoint", "http://127.0.0.1:1", "--model", "m"], "no connection"),
         (["report", "no-such"], "no such scenario"),
+        (["report", "json-chat", "--out", "/dev/null"], "/dev/null"),
+        (["confirm", "--endpoint", "http://h", "--model", "m", "--out", "/dev/null/x"], "--out"),
+        (["lab", "/dev/null"], "name another folder"),
     ],
 )
 def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):
@@ -56,6 +60,17 @@ def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):
     assert found.returncode == 2
     assert says in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_in_one_line():
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "stackchoice.cli", "decide", "json-chat"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert found.returncode == 2
     assert "Traceback" not in found.stderr
 
 

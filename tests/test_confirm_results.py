@@ -181,3 +181,23 @@ def test_a_file_that_is_no_passport_says_so(tmp_path: Path) -> None:
         Passport.load(path)
     with pytest.raises(PassportError, match="cannot be written"):
         passport([good()]).save(path / "below-a-file.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"decode_tokens_per_s": "confirmed"', '"decode_tokens_per_s": "refuted"'),
+        ('"median": 50.0', '"median": 9e9'),
+        ('"median": 50.0', '"median": NaN'),
+        ('"low": 50.0', '"low": -1'),
+        ('"reasons": []', '"reasons": ["a canary failed"]'),
+    ],
+)
+def test_a_passport_that_contradicts_itself_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    said = Interval(low=40, middle=50, high=60, unit="tokens/s", evidence=Evidence.ASSUMED)
+    path = passport([good()] * 5, prediction=said).save(tmp_path / "p.json")
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(PassportError):
+        Passport.load(path)

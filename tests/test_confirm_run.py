@@ -36,6 +36,7 @@ from stackchoice.confirm import (
     confirm,
     probe_machine,
 )
+from stackchoice.confirm.load import _redacted
 from stackchoice.errors import EndpointError
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
@@ -207,6 +208,14 @@ def test_the_key_is_sent_and_kept_nowhere(tmp_path: Path, monkeypatch: pytest.Mo
     assert all("Bearer sk-secret-0815" in head for head in server.heads)
     assert "you are [redacted]" in raw.read_text()
     assert "sk-secret" not in raw.read_text() + p.model_dump_json()
+
+
+def test_a_model_list_that_quotes_the_key_is_redacted() -> None:
+    """The list is a tuple in the record, and tuples were once passed over."""
+    event = {"server": {"model_ids": ("m", "sk-secret-0815"), "sk-secret-0815": 1}}
+    assert _redacted(event, "sk-secret-0815") == {
+        "server": {"model_ids": ["m", "[redacted]"], "[redacted]": 1}
+    }
 
 
 def test_a_prediction_in_another_unit_is_refused() -> None:

@@ -149,6 +149,7 @@ def test_first_section_holds_the_decision(report):
     decision = report.decision
     for text in (
         decision.title, decision.recommended, decision.best_self_hosted_configuration,
+        *(f"{line.total_usd:,.0f} USD" for line in decision.cost.lines),
         "never", decision.facts_sha256[:12], decision.version, *decision.conditions,
     ):  # fmt: skip
         assert text in html
@@ -214,7 +215,9 @@ def test_an_invalid_run_gives_no_verdict(tmp_path, passport):
     reasons = {"valid": False, "reasons": ("canary sum failed",)}
     spoiled = passport.validity.model_copy(update=reasons)
     passport.model_copy(update={"validity": spoiled}).save(tmp_path / "passport.json")
-    html = prepare("json-chat", passport=tmp_path / "passport.json").section("live").html
+    report = prepare("json-chat", passport=tmp_path / "passport.json")
+    assert "not judged: the run is invalid" in report.section("decision").html
+    html = report.section("live").html
     assert "INVALID" in html
     assert "no verdict: the run is invalid" in html
     assert "confirmed" not in html

@@ -24,6 +24,7 @@ from stackchoice.present.text import both_units, interval, is_old, label, number
         (volume(3275.2), "3,275 M tokens a month"),
         (volume(0.396), "0.396 M tokens a month"),
         (label("workload.peak_factor"), "workload: peak factor"),
+        (label("workload.ttft_p99_s"), "workload: TTFT p99 (s)"),
     ],
 )
 def test_values_are_put_into_words(shown, expected):

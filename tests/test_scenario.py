@@ -46,10 +46,29 @@ def test_shipped_scenarios_round_trip_without_loss(name, tmp_path):
         ("context_tokens: 8192", "context_tokens: .nan", 11, ["nan"]),
         ("low: 5", "low: 50", 9, ["low 50", "above high"]),
         ("low: 5, value: 10, high: 20", "low: 5", 9, ["both low and high"]),
+        ("- id: h100_sxm", "- {id: h100_sxm, devices_per_replica: 2}", 6, ["above count 1"]),
         ("name: x", "name: X Y", 1, ["X Y"]),
         ("  users: 200", "\tusers: 200", 8, ["YAML"]),
         ("users: 200", "users: 1\n  users: 2", 9, ["duplicate key"]),
         ("- id: h100_sxm", "- idd: h100_sxm", 6, ["idd", "did you mean 'id'"]),
+        ("users: 200", "<<: {users: 200}", 8, ["merge keys", "write the keys out"]),
+        ("users: 200", "users: !!python/name:os.system 1", 8, ["tags", "plain value"]),
+        ("users: 200", "users: !!omap [a: 1]", 8, ["tags"]),
+        ("title: X", "title: !!binary aGk=", 2, ["tags"]),
+        ("users: 200", f"users: {'[' * 99}{']' * 99}", 8, ["nested more than 40"]),
+        ("users: 200", f"users: 0x{'F' * 6000}", 8, ["24,000 bits"]),
+        ("users: 200", f"users: {'a' * 9000}", 8, ["aaa…", "plain number"]),
+        ("users: 200", "users: true", 8, ["true is not a number"]),
+        ("8192", "true", 11, ["true is not a number"]),
+        ("users: 200", '"us\\ners": 200', 8, ["us\\ners", "did you mean 'users'"]),
+        ("title: X", "title: X\n1: 2", 3, ["1: unknown key"]),
+        ("title: X", 'title: "a\\e[31mb"', 2, ["control characters", "one line"]),
+        ("users: 200", "volume_pattern: {low: spiky, high: steady}", 8, ["a range needs numbers"]),
+        ("users: 200", "tools: {low: false, high: true}", 8, ["a range needs numbers"]),
+        ("name: x", "name: ../../x", 1, ["../../x", "lower-case letters"]),
+        ("title: X", "title: X\nteam:", 3, ["write its keys below it"]),
+        ("title: X", "title: X\nteam: {awake_at_night: no}", 3, ["'no' names nobody"]),
+        ("name: x", "%YAML 1.1\n---\nname: x", 2, ["only YAML 1.2"]),
     ],
 )
 def test_a_wrong_file_gets_one_error_with_line_value_reason_and_fix(old, new, line, says, tmp_path):
@@ -75,6 +94,20 @@ def test_aliases_missing_keys_and_non_mappings_are_refused(tmp_path):
         path.write_text(text)
         with pytest.raises(ScenarioError, match=says):
             load_scenario(path)
+
+
+def test_what_is_no_small_file_is_refused(tmp_path):
+    for path in (tmp_path, "a" * 5000, "a" * 5000 + ".yaml", "\0.yaml"):
+        with pytest.raises(ScenarioError):
+            load_scenario(path)
+    if Path("/dev/zero").exists():
+        with pytest.raises(ScenarioError, match="too large"):
+            load_scenario("/dev/zero")
+
+
+@pytest.mark.parametrize("written", ["unknown", "?", "Not Known", " not known "])
+def test_who_may_be_not_known_in_any_spelling(written, changed):
+    assert changed("json-chat", team__upgrades=written).team.upgrades == "not known"
 
 
 def test_an_unknown_name_lists_the_shipped_scenarios():

@@ -73,7 +73,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     cost = compare(scenario, facts, point, site, bought and bought[1], tokens, lines)
     verdict = recommend(
-        scenario, facts, best=best, best_rule=rule, tied_with=tied, seller=seller,
+        scenario, facts, point, best=best, best_rule=rule, tied_with=tied, seller=seller,
         sellers=sellers, pushes=results, lines=lines,
     )  # fmt: skip
     return Answer(

@@ -99,7 +99,7 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:
-        yield "hardware fit", None, f"whether it fits ({row.note.rstrip('. ')})"
+        yield "hardware fit", None, f"whether it fits ({row.note.rstrip('. ').replace('_', ' ')})"
         return
     one = row.bytes_per_sequence
     takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""
@@ -115,12 +115,32 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
             f"the quotient gives {row.live_sequences} live sequences, this release's own admission "
             "none",
         )
-    if site.needed_concurrency is not None:
-        holds = (site.live_sequences or 0) * site.replicas_there
+    yield from _concurrency(site)
+
+
+def _concurrency(site: Site) -> Iterator[Check]:
+    """Requests in flight at the peak must fit, at the fast end of the speed interval at least."""
+    slow, fast = site.needed_concurrency, site.needed_at_fast_end
+    if slow is None or fast is None:
+        return
+    holds = (site.live_sequences or 0) * site.replicas_there
+    if fast > holds or slow <= holds:
         yield (
             "hardware fit",
-            site.needed_concurrency <= holds,
-            (f"holds {holds} live sequences; the peak needs {site.needed_concurrency:,.0f}"),
+            fast <= holds,
+            (
+                f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
+                "fast end of the speed interval"
+            ),
+        )
+    else:
+        yield (
+            "hardware fit",
+            None,
+            (
+                f"whether {holds} live sequences hold the peak "
+                f"({fast:,.0f} to {slow:,.0f} in flight)"
+            ),
         )
 
 
@@ -135,12 +155,16 @@ def _rate(point: Point, site: Site) -> Iterator[Check]:
             "hardware fit",
             fast <= replicas,
             (
-                f"the peak takes {fast} replicas even at the fast end of the interval; there are "
-                f"{replicas}"
+                f"the peak takes {fast} replicas even at the fast end of the interval; the "
+                f"machines given hold {replicas}"
             ),
         )
     else:
-        yield "hardware fit", None, f"whether {replicas} replicas carry the peak ({fast} to {slow})"
+        yield (
+            "hardware fit",
+            None,
+            f"whether {replicas} replica(s) carry the peak ({fast} to {slow})",
+        )
 
 
 def _ceilings(point: Point, site: Site) -> Iterator[Check]:

@@ -42,7 +42,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     memo: Memo = {}
     main = answer(scenario, facts, point, memo)
     changes = flips(scenario, facts, point, main, memo)
-    options = _options(scenario, facts, main)
+    options = _options(scenario, facts, point, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
     conditions = [*_contradictions(scenario, facts, point), *_conditions(main, changes, chosen)]
     best = main.best
@@ -102,9 +102,9 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.sellers", seller, list(facts.sellers))
 
 
-def _options(scenario: Scenario, facts: Facts, main: Answer) -> list[Option]:
+def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:
     names = [engine.name for engine in facts.engines.values()] + [MANAGED]
-    options = [*(_option(name, main) for name in names), _keep(scenario, main)]
+    options = [*(_option(name, main) for name in names), _keep(scenario, point, main)]
     best = main.best.option if main.best else None
     return sorted(
         options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
@@ -162,7 +162,7 @@ def _usd(name: str, main: Answer) -> Decimal | None:
     return min(totals, default=None)
 
 
-def _keep(scenario: Scenario, main: Answer) -> Option:
+def _keep(scenario: Scenario, point: Point, main: Answer) -> Option:
     now = scenario.current
     if now is None:
         return Option(
@@ -180,20 +180,29 @@ def _keep(scenario: Scenario, main: Answer) -> Option:
         reason = main.verdict.because
     return Option(
         name=KEEP, status=status, question="", configuration=now.what, reason=reason,
-        usd_per_month=now.usd_per_month.value,
+        usd_per_month=point["current.usd_per_month"],
         conditions=[] if now.works.known else ["find out whether it does the job today"],
     )  # fmt: skip
 
 
 def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]:
+    found = [
+        f"contradiction: {less} is {point[less]:,}, more than {more} of {point[more]:,}"
+        for less, more in (
+            ("workload.input_tokens", "workload.context_tokens"),
+            ("workload.shared_prefix_tokens", "workload.input_tokens"),
+        )
+        if point.known(less, more) and point[less] > point[more]
+    ]
     preset = facts.models[scenario.model.id].sampling_presets.get(scenario.workload.sampling_preset)
     thinking = point["workload.thinking"]
     if preset is None or thinking is None or preset.thinking == thinking:
-        return []
+        return found
     return [
+        *found,
         f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
         f"{scenario.workload.sampling_preset!r} is published for thinking "
-        f"{'on' if preset.thinking else 'off'}"
+        f"{'on' if preset.thinking else 'off'}",
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
+
 from stackchoice.cost import BreakEven, CostLine, Volume
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.frame import frame
@@ -91,6 +93,20 @@ class Fit(Record):
     note: str = ""
 
 
+class Listing(TypedDict):
+    """One seller's listed price for the model, in USD per million tokens and for a month here."""
+
+    seller: str
+    sold_as: str
+    precision: str | None
+    input_usd_per_mtok: Decimal
+    cached_input_usd_per_mtok: Decimal | None
+    output_usd_per_mtok: Decimal
+    usd_per_month: Decimal | None
+    as_of: str
+    source: str
+
+
 class Cost(Record):
     """The three paths, and the volume at which the answer flips."""
 
@@ -103,7 +119,7 @@ class Cost(Record):
     owned_usd_per_month: Decimal | None = None
     owned_with_people_usd_per_month: Decimal | None = None
     lines: list[CostLine] = []
-    market: list[dict[str, Any]] = []
+    market: list[Listing] = []
     break_even: list[BreakEven] = []
 
 

@@ -13,6 +13,7 @@ from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.site import Memo
+from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
@@ -25,6 +26,9 @@ Ask = Callable[[str, Any], Outcome]
 
 #: Sides of inputs that nobody gave but that can only lie in one stretch.
 PATTERNS = ("steady", "spiky")
+
+#: The assumed operations work that speaks most against the managed endpoint: assumption -> end.
+AGAINST_MANAGED = {"ops_fte_managed": "high", "ops_fte_rented": "low", "ops_fte_owned": "low"}
 
 #: Switches that are worth turning even where somebody stated them.
 SWITCHES = (
@@ -51,7 +55,7 @@ def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Me
     for path in SWITCHES:
         if path not in ranges and point[path] is not None:
             found.append(_switch_flip(ask, point.inputs[path], base, path))
-    return [*found, *_volume_flips(main)]
+    return [*found, *_people_flips(scenario, facts, point, main), *_volume_flips(main)]
 
 
 def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[UnknownInput]:
@@ -149,6 +153,41 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     )
 
 
+def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
+    """Move the assumed operations work of the paths to the ends that speak against managed.
+
+    Only where money decides between the managed endpoint and something else.
+    """
+    if main.verdict.option != MANAGED or main.best is None or main.cost.volume is None:
+        return []
+    moved, said = dict(facts.assumptions), []
+    for key, end in AGAINST_MANAGED.items():
+        datum = facts.assumptions[key].datum
+        value = getattr(datum, end)
+        if value is None:
+            return []
+        moved[key] = moved[key].model_copy(update={"datum": datum.model_copy(
+            update={"value": value})})  # fmt: skip
+        said.append(f"{key.rsplit('_', 1)[1]} {value:g}")
+    there = facts.model_copy(update={"assumptions": moved})
+    base, result = outcome(main), outcome(answer(scenario, there, point))
+    work = f"operations work at the ends of its assumed ranges ({', '.join(said)} engineers)"
+    same = result[0] == base[0]
+    return [
+        Flip(
+            input="operations work, assumed",
+            at=None,
+            from_option=_name(base),
+            to_option=None if same else _name(result),
+            changes_recommendation=not same,
+            within_range=True,
+            text=f"{work} changes nothing" if same
+            else f"with {work} the answer becomes {_name(result)}",
+            evidence=Evidence.ASSUMED,
+        )
+    ]  # fmt: skip
+
+
 def _volume_flips(main: Answer) -> list[Flip]:
     """The monthly volume at which serving yourself costs less than the managed endpoint."""
     own = main.best.option if main.best else ""
@@ -201,4 +240,6 @@ def _name(result: Outcome) -> str:
 def _show(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"

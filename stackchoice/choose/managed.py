@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.choose.decision import Candidate
+from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, judge
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence, weakest
@@ -31,7 +31,7 @@ def managed_candidates(
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
     found = [
-        _candidate(scenario, point, seller, offer, volume)
+        _candidate(scenario, facts, point, seller, offer, volume)
         for seller, offer in offers(scenario, facts)
         if wanted == "any" or seller.id in wanted
     ]
@@ -56,7 +56,7 @@ def overlooked(
     scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, taken: Candidate | None
 ) -> Candidate | None:
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [_candidate(scenario, point, *pair, volume) for pair in offers(scenario, facts)]
+    found = [_candidate(scenario, facts, point, *p, volume) for p in offers(scenario, facts)]
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
@@ -65,8 +65,9 @@ def overlooked(
 
 
 def _candidate(
-    scenario: Scenario, point: Point, seller: Seller, offer: Offer, volume: Volume | None
-) -> Candidate:
+    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer,
+    volume: Volume | None,
+) -> Candidate:  # fmt: skip
     return Candidate(
         option=OPTION,
         seller=seller.name,
@@ -74,11 +75,13 @@ def _candidate(
         encoding=offer.precision.value or "",
         usd_per_month=metered_usd(volume, offer.price) if volume else None,
         evidence=weakest(Evidence.STATED, volume.evidence) if volume else Evidence.STATED,
-        **judge(_checks(scenario, point, seller, offer), "sells the model"),
+        **judge(_checks(scenario, facts, point, seller, offer), "sells the model"),
     )
 
 
-def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> Iterator[Check]:
+def _checks(
+    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer
+) -> Iterator[Check]:
     leave = point["constraints.data_may_leave"]
     yield (
         "constraints",
@@ -96,6 +99,14 @@ def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> I
     if scenario.workload.purpose == "reference run":
         yield "workload shape", False, "a metered endpoint shows neither weights nor precision"
     context, limit = point["workload.context_tokens"], offer.context_tokens.value
+    # No seller can sell more context than the model has.
+    model_limit = facts.models[scenario.model.id].context_tokens.value
+    if context and model_limit and context > model_limit:
+        yield (
+            "hardware fit",
+            False,
+            (f"the model's context is {model_limit:,} tokens; {context:,} are asked"),
+        )
     if context is not None:
         yield "hardware fit", None if limit is None else context <= limit, (
             f"the context {seller.name} sells" if limit is None
@@ -112,7 +123,7 @@ def _checks(scenario: Scenario, point: Point, seller: Seller, offer: Offer) -> I
         )  # fmt: skip
 
 
-def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[dict[str, object]]:
+def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[Listing]:
     """Return every listed price for the model: one name, different products."""
     return [
         {

@@ -126,19 +126,19 @@ def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str,
 
 
 def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
-    devices = site.choice.devices_per_replica * (
-        site.replicas_needed[1] if site.replicas_needed else 1
-    )
+    devices = site.choice.devices_per_replica * (_replicas(site))
     if site.choice.already_owned:
         devices = site.choice.count
-        hours = (point["workload.active_hours_per_day"] or 24) * point["workload.days_per_month"]
-        energy = owned_energy_usd(site.machine, devices, hours, facts)
+        days = point["workload.days_per_month"]
+        hours = (point["workload.active_hours_per_day"] or 24) * (days or 0)
+        energy = owned_energy_usd(site.machine, devices, hours, facts) if days else None
         return [
             _line(
                 facts, point, "owned", f"{devices} x {site.machine.name}, already paid for",
                 energy, evidence=Evidence.ASSUMED,
                 note="the purchase is sunk; energy at full board power in active hours"
-                if energy is not None else "the machine's power draw is unknown",
+                if energy is not None
+                else "the machine's power draw or the days per month are unknown",
             )
         ]  # fmt: skip
     lines = []
@@ -148,7 +148,9 @@ def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
             _line(
                 facts, point, "rented", f"{devices} x {site.machine.name} at {price.seller}",
                 rented_usd(price, devices, hours), evidence=Evidence.COMPUTED,
-                note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, always on",
+                note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, always on"
+                + ("" if point["constraints.data_may_leave"] else
+                   f"; the data would stand on a machine of {price.seller}"),
                 source=f"{price.source.label}, {price.starts}",
             )
         )  # fmt: skip
@@ -202,7 +204,7 @@ def _break_evens(
     if line.infrastructure_usd is None or managed is None or tokens is None:
         return []
     capacity = capacity_mtok_per_month(facts, point, site)
-    replicas = site.replicas_needed[1] if site.replicas_needed else 1
+    replicas = _replicas(site)
     fixed = line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
     return [
         break_even(
@@ -217,6 +219,14 @@ def _break_evens(
         for with_people in (False, True)
         for end in (("low", "high") if capacity else ("unknown",))
     ]
+
+
+def _replicas(site: Site) -> int:
+    """Replicas the peak takes at the slow end, as far as there are candidates for them.
+
+    Whether the ones there are carry it is a question of its own, asked in the checks.
+    """
+    return min(site.replicas_needed[1], site.replicas_there) if site.replicas_needed else 1
 
 
 def _hour_price(facts: Facts, site: Site) -> HourPrice | None:

@@ -9,7 +9,7 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Scenario
+from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import PushResult
 
 KEEP = "keep what runs today"
@@ -26,6 +26,7 @@ class Recommendation(Record):
 def recommend(
     scenario: Scenario,
     facts: Facts,
+    point: Point,
     *,
     best: Candidate | None,
     best_rule: PushResult | None,
@@ -46,7 +47,7 @@ def recommend(
             option=None, too_close=[best.option, tied_with],
             because=f"too close to call: no rule settles {best.option} against {tied_with}",
         )  # fmt: skip
-    open_options = _open_options(scenario, best, seller, lines)
+    open_options = _open_options(scenario, point, best, seller, lines)
     if not open_options:
         return Recommendation(option=None, because="no option survives the three questions")
     if len(open_options) == 1:
@@ -67,8 +68,9 @@ def recommend(
 
 
 def _open_options(
-    scenario: Scenario, best: Candidate | None, seller: Candidate | None, lines: list[CostLine]
-) -> dict[str, tuple[Decimal | None, str]]:
+    scenario: Scenario, point: Point, best: Candidate | None, seller: Candidate | None,
+    lines: list[CostLine],
+) -> dict[str, tuple[Decimal | None, str]]:  # fmt: skip
     found: dict[str, tuple[Decimal | None, str]] = {}
     if best is not None:
         own = [line for line in lines if line.path != "managed"]
@@ -79,8 +81,8 @@ def _open_options(
         total = next((line.total_usd for line in lines if line.path == "managed"), None)
         found[MANAGED] = (total, f"the {MANAGED}")
     now = scenario.current
-    if now is not None and now.works.value is True and now.usd_per_month.value is not None:
-        found[KEEP] = (now.usd_per_month.value, f"keeping {now.what}")
+    if now is not None and point["current.works"] and point.known("current.usd_per_month"):
+        found[KEEP] = (point["current.usd_per_month"], f"keeping {now.what}")
     return found
 
 

@@ -51,6 +51,7 @@ class Site(Record):
     live_sequences: int | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
+    needed_at_fast_end: float | None = None
     replicas_needed: tuple[int, int] | None = None
 
     @property
@@ -132,6 +133,9 @@ def _site(
         model, artifact, machine, facts.efficiencies, cache_bytes=cache_bytes, devices=devices,
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if choice.id == THIS_MACHINE else "all",
+        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
+        shares=[m for m in facts.share_models if m.phase == "decode"],
+        classes=facts.speed_classes,
     )  # fmt: skip
     return Site(
         model=model,
@@ -190,13 +194,17 @@ def _serving(site: Site, facts: Facts, flow: Traffic, live: int | None) -> dict[
         "output_tokens": flow.output_tokens,
     }
     replica = replica_requests_per_s(site.speed, site.artifact, live_sequences=live, **shape)
-    slow = request_seconds(site.speed, site.artifact, share="low", batch=live, **shape)
-    if flow.peak_per_s is None or slow is None or replica is None:
+    slow, fast = (
+        request_seconds(site.speed, site.artifact, share=share, batch=live, **shape)
+        for share in ("low", "high")
+    )
+    if flow.peak_per_s is None or slow is None or fast is None or replica is None:
         return {"replica": replica}
     cap = facts.assumed("utilisation_cap")
     return {
         "replica": replica,
         "needed_concurrency": flow.peak_per_s * sum(slow),
+        "needed_at_fast_end": flow.peak_per_s * sum(fast),
         "replicas_needed": (
             _ceil(flow.peak_per_s / (replica.high * cap)),
             _ceil(flow.peak_per_s / (replica.low * cap)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer
@@ -93,15 +94,20 @@ def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
     return [
         {
             "input": path,
-            "value": known.value,
-            "low": given[path].low,
-            "high": given[path].high,
+            "value": _plain(known.value),
+            "low": _plain(given[path].low),
+            "high": _plain(given[path].high),
             "evidence": known.evidence.value if known.value is not None else "unknown",
             "origin": known.origin,
             "answered_by": known.answered_by,
         }
         for path, known in point.inputs.items()
     ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON gives back equal; bills stay Decimal, an input need not."""
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _rows(
@@ -268,7 +274,7 @@ def _ops_steps(main: Answer) -> list[Step]:
 def _cost_steps(main: Answer) -> list[Step]:
     steps = [
         Step(
-            question="cost", rule=f"cost-{line.path}", evidence=line.evidence,
+            question="cost", rule=f"cost-{line.path}", evidence=line.total_evidence,
             text=f"{line.what}: "
             + (f"{line.infrastructure_usd:,.2f} USD a month" if line.infrastructure_usd is not None
                else "unknown price or volume")
@@ -279,7 +285,8 @@ def _cost_steps(main: Answer) -> list[Step]:
     ]  # fmt: skip
     closing = f"recommended: {main.verdict.option}" if main.verdict.option else "no recommendation"
     steps.append(
-        Step(question="cost", rule="recommendation", evidence=Evidence.COMPUTED,
+        Step(question="cost", rule="recommendation",
+             evidence=weakest(*(line.total_evidence for line in main.lines), Evidence.COMPUTED),
              text=f"{closing}; {main.verdict.because}")
     )  # fmt: skip
     return steps

@@ -150,8 +150,8 @@ def _redacted(value: Any, key: str) -> Any:
     if isinstance(value, str):
         return value.replace(key, "[redacted]") if len(key) >= 8 else value
     if isinstance(value, dict):
-        return {k: _redacted(v, key) for k, v in value.items()}
-    return [_redacted(v, key) for v in value] if isinstance(value, list) else value
+        return {_redacted(k, key): _redacted(v, key) for k, v in value.items()}
+    return [_redacted(v, key) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _may_dislike_stream_options(sample: Sample) -> bool:

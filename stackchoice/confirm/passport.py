@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.plan import Plan
@@ -19,6 +19,8 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval, Verdict
 
+#: 10,000 samples of some kilobytes; anything beyond is no passport.
+MAX_BYTES = 256 * 2**20
 PARTS = ("identity", "protocol", "validity", "results")
 
 
@@ -112,6 +114,19 @@ class Passport(Record):
     verdicts: dict[str, Verdict] = Field(default_factory=dict)
     raw_log: str | None = None
 
+    @model_validator(mode="after")
+    def _follows(self) -> Passport:
+        """A verdict follows from prediction and measurement; one that does not was written in."""
+        if not self.validity.valid:
+            return self  # nobody shows a verdict of an invalid run
+        if self.validity.reasons:
+            raise ValueError("says it is valid and lists reasons why not")
+        rate = self.results.decode_tokens_per_s
+        verdict = self.prediction and self.prediction.verdict(rate.median if rate else None)
+        if (said := self.verdicts.get("decode_tokens_per_s")) not in (None, verdict):
+            raise ValueError(f"says {said!r}, but prediction and results give {verdict!r}")
+        return self
+
     @property
     def label(self) -> str:
         """``VALID`` or ``INVALID``."""
@@ -158,12 +173,16 @@ class Passport(Record):
             When the file is missing or is no passport of this format.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            with Path(path).open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
+            text = raw.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise PassportError(
                 f"{path}: cannot be read ({reason}); give the path of a passport"
             ) from None
+        if len(raw) > MAX_BYTES:
+            raise PassportError(f"{path}: more than {MAX_BYTES} bytes; give the path of a passport")
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:

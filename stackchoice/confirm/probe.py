@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 import psutil
+from pydantic import Field
 
 from stackchoice.facts.datum import AsOf, Evidence, Record
 
@@ -33,12 +34,12 @@ class ProbedMachine(Record):
     cpu_name: str
     physical_cores: int | None
     logical_cores: int
-    memory_total_bytes: int
-    memory_available_bytes: int
-    working_set_bytes: int
-    read_gb_per_s: float
-    read_gb_per_s_low: float
-    read_gb_per_s_high: float
+    memory_total_bytes: int = Field(gt=0, lt=2**60)
+    memory_available_bytes: int = Field(ge=0, lt=2**60)
+    working_set_bytes: int = Field(gt=0, lt=2**60)
+    read_gb_per_s: float = Field(gt=0, allow_inf_nan=False)
+    read_gb_per_s_low: float = Field(gt=0, allow_inf_nan=False)
+    read_gb_per_s_high: float = Field(gt=0, allow_inf_nan=False)
     read_passes: int
     as_of: AsOf
     evidence: Literal[Evidence.MEASURED] = Evidence.MEASURED

@@ -7,6 +7,8 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
+from pydantic import Field, model_validator
+
 from stackchoice.confirm.reading import Sample
 from stackchoice.facts.datum import Evidence, Record
 
@@ -37,12 +39,18 @@ class Spread(Record):
 
     n: int
     median: float
-    low: float
-    high: float
+    low: float = Field(ge=0, allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
     p50: float | None = None
     p95: float | None = None
     p99: float | None = None
     evidence: Evidence = Evidence.MEASURED
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Spread:
+        if not self.low <= self.median <= self.high:
+            raise ValueError(f"low {self.low} <= median {self.median} <= high {self.high}")
+        return self
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Spread | None:

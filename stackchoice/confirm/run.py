@@ -176,8 +176,10 @@ def _open_log(
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(event) + "\n" for event in (header, *kept)]
         # Rewritten whole and renamed: a half-written last line goes, and nothing else can be lost.
-        part = path.with_name(f".{path.name}.part")
-        part.write_text("".join(lines), encoding="utf-8")
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as whole:
+            whole.writelines(lines)
+        os.chmod(part, 0o644)
         os.replace(part, path)
         file = path.open("a", encoding="utf-8")
     except OSError as error:

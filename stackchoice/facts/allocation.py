@@ -19,7 +19,7 @@ class KvFormat(Record):
     """How an engine stores one cached value.
 
     ``scale_bytes_per_head`` are added for the keys and again for the values of each head and
-    token. The three records are bytes per token and layer of layouts that are not values times
+    token. The two records are bytes per token and layer of layouts that are not values times
     bits: an MLA latent, a compressed layer's entry.
     """
 
@@ -29,7 +29,6 @@ class KvFormat(Record):
     scale_bytes_per_head: int = Field(default=0, ge=0)
     latent_record_bytes: Datum[int] = Datum[int]()
     compressed_record_bytes: Datum[int] = Datum[int]()
-    min_compute_capability: Datum[float] = Datum[float]()
     engines: list[str] = Field(default=[], description="empty: not limited to some engines")
     note: str = ""
 

@@ -7,12 +7,23 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import frame
+from stackchoice.facts.measurements import (
+    Encoding,
+    EngineFamily,
+    MeasuredDevice,
+    Measurement,
+    ServingRow,
+    SpeedClasses,
+    read_cases,
+    read_measurements,
+    read_serving,
+)
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -23,6 +34,7 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
+    ShareModel,
 )
 from stackchoice.facts.yaml import read_yaml
 
@@ -36,9 +48,17 @@ LISTS = {
     "assumptions.yaml": ("assumptions", Assumption),
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
+    "shares.yaml": ("share_models", ShareModel),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
+    "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+}
+#: Long tables that are no YAML, and what reads them.
+TABLES = {
+    "measurements.csv": ("measurements", read_measurements),
+    "cases.jsonl": ("cases", read_cases),
+    "serving.csv.gz": ("serving", read_serving),
 }
 FOLDERS = {"models": Model, "engines": Engine}
 #: Files whose lists together make the facts about memory.
@@ -58,6 +78,12 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
+    measured_devices: dict[str, MeasuredDevice] = {}
+    speed_classes: SpeedClasses = SpeedClasses()
+    measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
+    serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
+    cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     sha256: str
 
     def assumed(self, assumption_id: str) -> float:
@@ -114,8 +140,19 @@ def _load(folder: Path) -> Facts:
     for name in MEMORY:
         lists |= _file(folder / name, folder, digest)
     memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
+    classes = _file(folder / "speed_classes.yaml", folder, digest)
+    read["speed_classes"] = SpeedClasses(
+        engine_families=[
+            _record(EngineFamily, r, folder) for r in classes.get("engine_families", [])
+        ],
+        encodings=[_record(Encoding, r, folder) for r in classes.get("encodings", [])],
+    )
+    for name, (key, reader) in TABLES.items():
+        digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+        read[key] = reader(folder / name)
     by_id = {
-        k: _keyed(read[k], k) for k in ("models", "machines", "engines", "sellers", "assumptions")
+        k: _keyed(read[k], k)
+        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
     }
     return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
 

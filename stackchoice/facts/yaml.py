@@ -7,12 +7,21 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    Event,
+    ScalarEvent,
+)
 
 from stackchoice.errors import StackchoiceError
 
 #: A scenario or fact file is a page or two; anything near this is not one.
 MAX_BYTES = 4 * 2**20
+#: Ours need five levels; a parser that recurses needs a bound.
+MAX_DEPTH = 40
 
 
 class YamlError(StackchoiceError):
@@ -25,7 +34,8 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
     Parameters
     ----------
     path
-        The file. At most 4 MiB, no aliases (they can blow up), no repeated keys.
+        The file. At most 4 MiB, no aliases (they can blow up), no merge keys, tags or
+        repeated keys, and no older YAML (in which ``1:30`` is a number).
     with_lines
         Keep ruamel's commented tree, which knows lines and comments; else plain dicts.
 
@@ -35,26 +45,59 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
         When the file is missing, too large, not UTF-8 or not a YAML mapping.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise YamlError(
-                f"{path}: {size} bytes is too large; a file of {MAX_BYTES} is the limit"
-            )
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        with path.open("rb") as file:  # a device or a pipe has no size to ask for
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise YamlError(f"{path}: too large; a file of {MAX_BYTES} bytes is the limit")
+        text = raw.decode("utf-8")
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        reason = getattr(error, "strerror", "no such name")
+        if isinstance(error, UnicodeDecodeError):
+            reason = "not UTF-8 text"
         raise YamlError(
             f"{path}: cannot be read ({reason}); give the path of a YAML file"
         ) from None
     try:
-        if any(isinstance(event, AliasEvent) for event in YAML(typ="rt").parse(text)):
-            raise YamlError(f"{path}: YAML aliases (*name) are not accepted; write the value out")
+        _refuse(text, path)
         tree = YAML(typ="rt" if with_lines else "safe", pure=True).load(text)
     except MarkedYAMLError as error:
         line = (error.problem_mark or error.context_mark).line + 1  # type: ignore[union-attr]
-        raise YamlError(f"{path}:{line}: not valid YAML: {error.problem}") from None
+        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
     except (YAMLError, RecursionError, ValueError) as error:
-        raise YamlError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+        raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
     if not isinstance(tree, dict):
         raise YamlError(f"{path}: holds {type(tree).__name__}, not a mapping of keys to values")
     return tree
+
+
+def shown(value: Any, limit: int = 120) -> str:
+    """Return a value as one short line for an error text, whatever was in the file."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:  # Python does not print an integer of more than 4300 digits
+        return f"a number of {value.bit_length():,} bits"
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _refuse(text: str, path: Path) -> None:
+    """Refuse what YAML allows and a file of plain values never needs, with its line."""
+    depth = 0
+    for event in YAML(typ="rt").parse(text):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if reason := _unwanted(event, depth):
+            raise YamlError(f"{path}:{event.start_mark.line + 1}: {reason}")
+
+
+def _unwanted(event: Event, depth: int) -> str:
+    if depth > MAX_DEPTH:
+        return f"nested more than {MAX_DEPTH} deep; write plain keys and values"
+    if isinstance(event, AliasEvent):
+        return "YAML aliases (*name) are not accepted; write the value out"
+    if isinstance(event, DocumentStartEvent) and event.version not in (None, (1, 2)):
+        return "only YAML 1.2 is read; leave out the %YAML line"
+    if isinstance(event, ScalarEvent | CollectionStartEvent) and event.tag is not None:
+        return f"YAML tags ({shown(str(event.tag), 40)}) are not accepted; write a plain value"
+    if isinstance(event, ScalarEvent) and event.value == "<<" and event.implicit[0]:
+        return "YAML merge keys (<<) are not accepted; write the keys out"
+    return ""

@@ -12,7 +12,7 @@ from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission, admit
-from stackchoice.fit.memory import usable_bytes
+from stackchoice.fit.memory import GB, usable_bytes
 
 CureKind = Literal[
     "another quantisation", "smaller cache type", "shorter context", "more tensor parallel",
@@ -183,7 +183,7 @@ def _why(tried: Situation, admitted: Admission | None, needed: int) -> str:
     if pool is None or admitted is None:
         return "its bytes or the machine's are unknown"
     if pool <= 0:
-        return f"its weights leave {pool:,} bytes"
+        return f"its weights are {-pool / GB:,.1f} GB too large for a device"
     if admitted.live_sequences is None:
         return "; ".join(admitted.notes)
-    return f"{admitted.live_sequences} of {needed} sequences run in {pool:,} bytes"
+    return f"{admitted.live_sequences} of {needed} sequences run in {pool / GB:,.1f} GB"

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.interval import Interval
-from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
+from stackchoice.facts.measurements import SpeedClasses
+from stackchoice.facts.records import Artifact, Efficiency, Machine, Model, ShareModel
+from stackchoice.fit.runs import Run, device_kind, kernel_family
+from stackchoice.fit.shares import features, rough
 
 GIGA = 10**9
 
@@ -40,9 +43,7 @@ class Speed(Record):
 
 def device_class(machine: Machine) -> str:
     """Class of machines that the efficiency figures are kept by: gpu, unified or cpu."""
-    if machine.backend == "cpu":
-        return "cpu"
-    return "unified" if machine.unified_memory else "gpu"
+    return device_kind(machine)
 
 
 def efficiency(
@@ -62,6 +63,9 @@ def batch_one_speed(
     cache_bytes: int = 0,
     devices: int = 1,
     threads: str = "all",
+    shares: list[ShareModel] | None = None,
+    classes: SpeedClasses | None = None,
+    engine: str = "",
 ) -> Speed:
     """Return the speed of a single stream.
 
@@ -73,6 +77,9 @@ def batch_one_speed(
         Devices that share one replica; rates add up, which no interconnect quite allows.
     threads
         ``"one"`` for an engine held to one CPU thread, else ``"all"``.
+    shares, classes, engine
+        The fitted shares of the ceiling, how runs are grouped, and the engine's id where it is
+        decided; without them the class's own percentiles are used.
     """
     unknown = []
     read = read_bytes(artifact)
@@ -86,14 +93,25 @@ def batch_one_speed(
     prefill = rate * TERA * devices / (2 * active) if rate and active else None
     if prefill is None:
         unknown.append("compute rate" if active else "parameters")
-    decode_share = efficiency(efficiencies, machine, "decode", threads)
-    prefill_share = efficiency(efficiencies, machine, "prefill", threads)
+    intervals = {
+        "decode": (ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
+        "prefill": (prefill, machine.bf16_dense_tflops.evidence, 0),
+    }
+    found = {}
+    for phase, (top, evidence, step_bytes) in intervals.items():
+        fitted = next((m for m in shares or () if m.phase == phase), None)
+        if fitted and classes and top and threads == "all":
+            run = _run(phase, model, artifact, machine, classes, engine, devices, cache_bytes, rate)
+            found[phase] = _fitted(fitted, run, top, evidence)
+        else:
+            share = efficiency(efficiencies, machine, phase, threads)
+            found[phase] = _interval(top, share, evidence, step_bytes)
     return Speed(
         bytes_per_decode_step=step,
         decode_ceiling_tokens_per_s=ceiling,
-        decode=_interval(ceiling, decode_share, machine.bandwidth_gb_per_s.evidence, step or 0),
+        decode=found["decode"],
         prefill_ceiling_tokens_per_s=prefill,
-        prefill=_interval(prefill, prefill_share, machine.bf16_dense_tflops.evidence),
+        prefill=found["prefill"],
         evidence=weakest(artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence),
         unknown=unknown,
     )
@@ -176,6 +194,33 @@ def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
     }
     native = rates.get(bits or 16)
     return (native.value if native else None) or machine.bf16_dense_tflops.value
+
+
+def _run(
+    phase: str, model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses,
+    engine: str, devices: int, cache_bytes: int, rate: float | None,
+) -> Run:  # fmt: skip
+    encoding = classes.encoding(artifact.encoding)
+    total, read = artifact.weights_bytes.value, read_bytes(artifact)
+    base = machine.bf16_dense_tflops.value
+    return Run(
+        phase=phase, device_class=device_kind(machine), kernels=kernel_family("", machine),
+        engine_family=classes.engine_family(engine) if engine else "any", engine=engine.lower(),
+        encoding_family=encoding.family if encoding else "any", device=machine.id,
+        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
+        native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
+        active_parameters=model.active_parameters.value or model.parameters.value,
+        cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
+    )  # fmt: skip
+
+
+def _fitted(model: ShareModel, run: Run, ceiling: float, rate_class: Evidence) -> Interval:
+    low, middle, high = (f * ceiling for f in model.factors(features(run), rough(run)))
+    return Interval(
+        low=low, middle=middle, high=high, unit="tokens/s",
+        evidence=weakest(Evidence.COMPUTED, rate_class),
+        rests_on=[f"{model.rows} public measurements in {model.groups} groups"],
+    )  # fmt: skip
 
 
 def _interval(

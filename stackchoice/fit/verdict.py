@@ -52,22 +52,32 @@ class Verdict(Record):
 def cache_type_runs(launch: Launch, capability: float | None) -> bool | None:
     """Whether the device can keep this cache type (None: not known).
 
-    A type's own floor, and the backend that a model forces: vLLM runs models whose head sizes
-    differ between layers in Triton, which has no 8-bit e4m3 type on older devices.
+    A type is held to the generations whose kernels have it, and to the backend that a model
+    forces: vLLM runs models whose head sizes differ between layers in Triton, which has no 4-bit
+    cache and no 8-bit e4m3 type on older devices.
     """
-    if capability is None or launch.kv_dtype is None:
+    form = launch.memory.kv_format(launch.kv_dtype) if launch.kv_dtype else None
+    if capability is None or form is None:
         return None
-    form = launch.memory.kv_format(launch.kv_dtype)
-    floor = form.min_compute_capability.value if form else None
-    if floor is not None and capability < floor:
-        return False
-    sizes = {row.key_dim for row in model_layers(launch.config) if row.kind in ("full", "sliding")}
-    e4m3 = form is not None and form.id == "fp8"
-    if e4m3 and len(sizes) > 1 and launch.fact("head_sizes_differ_backend") == "triton":
-        lowest = launch.fact("triton_fp8_e4m3_min_capability")
-        if lowest is not None and capability < lowest:
+    triton = _forced_backend(launch) == "triton"
+    if form.id == "nvfp4":
+        generations = launch.fact("nvfp4_generations")
+        if triton:
             return False
-    return True
+        return None if generations is None else str(int(capability)) in generations.split()
+    if form.id == "fp8" and triton:
+        lowest = launch.fact("triton_fp8_e4m3_min_capability")
+        return None if lowest is None else capability >= lowest
+    return None if form.id.startswith(("fp8", "int8")) else True
+
+
+def _forced_backend(launch: Launch) -> str | None:
+    """Return the attention backend that the model's head sizes leave, if they leave but one."""
+    sizes = {row.key_dim for row in model_layers(launch.config) if row.kind in ("full", "sliding")}
+    limit = launch.fact("head_sizes_differ_above")
+    if len(sizes) < 2 or limit is None or max(sizes) <= limit:
+        return None
+    return launch.fact("head_sizes_differ_backend")
 
 
 def pool_verdict(

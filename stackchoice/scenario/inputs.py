@@ -50,6 +50,8 @@ class Input(Record, Generic[T]):
         if (self.low is None) != (self.high is None):
             raise ValueError("a range needs both low and high")
         if self.low is not None and self.high is not None:
+            if isinstance(self.low, bool | str):
+                raise ValueError("a range needs numbers; write one value, or not known")
             if self.low > self.high:  # type: ignore[operator]
                 raise ValueError(f"low {self.low} is above high {self.high}; swap them")
             if self.value is not None and not self.low <= self.value <= self.high:  # type: ignore[operator]

@@ -14,7 +14,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.scenario.inputs import Input
 from stackchoice.scenario.scenario import Scenario
 
-SECTIONS = ("workload", "team", "money", "constraints")
+SECTIONS = ("current", "workload", "team", "money", "constraints")
 
 #: Inputs that fall back on an assumption of ``data/assumptions.yaml`` when not known.
 ASSUMED_WHEN_UNKNOWN = {
@@ -56,7 +56,7 @@ def scenario_inputs(scenario: Scenario) -> dict[str, Input[Any]]:
     return {
         f"{section}.{name}": value
         for section in SECTIONS
-        for name, value in getattr(scenario, section)
+        for name, value in getattr(scenario, section) or ()  # nothing may run today
         if isinstance(value, Input)
     }
 

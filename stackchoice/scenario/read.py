@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import data_dir
-from stackchoice.facts.yaml import YamlError, read_yaml
+from stackchoice.facts.yaml import YamlError, read_yaml, shown
 from stackchoice.scenario.scenario import Scenario
 
 #: What to write instead, by pydantic's error type. ``{…}`` are taken from the error's context.
@@ -28,6 +28,9 @@ FIXES = {
     "decimal_type": "write a plain number of USD, such as 18000",
     "bool_parsing": "write true, false or not known",
     "bool_type": "write true, false or not known",
+    "model_type": "write its keys below it, or leave it out",
+    "list_type": "write a list, such as [a, b]",
+    "string_pattern_mismatch": "write lower-case letters, digits and hyphens, at most 61",
     "missing": "add the key; write `not known` where nobody could say",
     "string_type": "write text in quotes",
     "finite_number": "write a finite number",
@@ -43,15 +46,23 @@ BOUNDS = {
 def scenario_path(name: str | Path) -> Path:
     """Return the file for a path or for the bare name of a scenario that ships with us."""
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") or path.exists():
+    if path.suffix in (".yaml", ".yml") or _exists(path):
         return path
     shipped = data_dir() / "scenarios" / f"{path.name}.yaml"
-    if len(path.parts) == 1 and shipped.exists():
+    if len(path.parts) == 1 and _exists(shipped):
         return shipped
     names = sorted(p.stem for p in (data_dir() / "scenarios").glob("*.yaml"))
     raise ScenarioError(
-        f"{name}: no such scenario; give the path of a .yaml file or one of: {', '.join(names)}"
+        f"{shown(str(name))}: no such scenario; give the path of a .yaml file or one of: "
+        f"{', '.join(names)}"
     )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long, or a folder that may not be looked into
+        return False
 
 
 def load_scenario(name: str | Path) -> Scenario:
@@ -122,8 +133,9 @@ def _explain(error: ValidationError, tree: Any, where: str) -> str:
         key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "missing"),
     )
     keys = [str(part) for part in first["loc"]]
-    line, shown = _line(tree, keys)
-    place = f"{where}:{line}: {'.'.join(shown)}" if line else f"{where}: {'.'.join(shown)}"
+    line, found = _line(tree, keys)
+    named = shown(".".join(found))
+    place = f"{where}:{line}: {named}" if line else f"{where}: {named}"
     others = len({e["loc"] for e in error.errors()}) - 1
     more = f" ({others} more after this one)" if others else ""
     return f"{place}: {_reason(first, keys, tree)}{more}"
@@ -138,16 +150,20 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"unknown key; {hint}"
     if kind == "missing":
         return f"is missing; {FIXES['missing']}"
-    shown = repr(value) if not isinstance(value, dict | BaseModel) else "this value"
+    given = shown(_quoted(value)) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
-        return f"{shown} is not possible here; write {words} {first['ctx'][key]}"
+        return f"{given} is not possible here; write {words} {first['ctx'][key]}"
     if kind == "value_error":
-        return str(first["ctx"]["error"])
+        return shown(str(first["ctx"]["error"]), 300)
     if kind == "literal_error":
-        return f"{shown} is not one of {first['ctx']['expected']}; write one of these"
+        return f"{given} is not one of {first['ctx']['expected']}; write one of these"
     fix = FIXES.get(kind, "see the scenario reference in README.md")
-    return f"{shown} is wrong ({first['msg'].lower()}); {fix}"
+    return f"{given} is wrong ({first['msg'].lower()}); {fix}"
+
+
+def _quoted(value: Any) -> Any:
+    return repr(value) if isinstance(value, str) else value
 
 
 def _known_keys(keys: list[str]) -> list[str]:
@@ -174,6 +190,8 @@ def _line(tree: Any, keys: list[str]) -> tuple[int | None, list[str]]:
     node, line, shown = tree, None, []
     for key in keys:
         step = int(key) if isinstance(node, list) and key.isdigit() else key
+        if isinstance(node, dict):  # a key may have been read as a number or a date
+            step = next((k for k in node if str(k) == key), key)
         marks = getattr(node, "lc", None)
         try:
             child = node[step]

@@ -3,23 +3,51 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from stackchoice.facts.datum import Record
-from stackchoice.scenario.inputs import Input
-
-Count = Annotated[float, Field(gt=0, le=1e9)]
-Tokens = Annotated[int, Field(ge=0, le=100_000_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0, le=86_400)]
-Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+from stackchoice.scenario.inputs import NOT_KNOWN, Input
 
 #: The name of the machine that the product probes instead of looking it up.
 THIS_MACHINE = "this machine"
 NOBODY = "nobody"
+#: Answers to "who?" that name no person and may mean either "nobody" or "not known".
+NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "false", "tbd")
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a number; write one, or not known")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"{value!r} holds line breaks or control characters; write one line")
+    return value
+
+
+def _who(value: str) -> str:
+    """Return a name as written; ``nobody`` and ``not known`` in one spelling."""
+    name = value.strip()
+    if name.lower() in NOT_KNOWN:
+        return "not known"
+    if name.lower() in NO_NAMES:
+        raise ValueError(f"{value!r} names nobody; write a name, nobody or not known")
+    return NOBODY if name.lower() == NOBODY else name
+
+
+Float = Annotated[float, BeforeValidator(_number)]
+Int = Annotated[int, BeforeValidator(_number)]
+Count = Annotated[Float, Field(gt=0, le=1e9)]
+Tokens = Annotated[Int, Field(ge=0, le=100_000_000)]
+Share = Annotated[Float, Field(ge=0, le=1)]
+Seconds = Annotated[Float, Field(gt=0, le=86_400)]
+Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+Who = Annotated[Name, AfterValidator(_who)]
 
 
 class ModelChoice(Record):
@@ -33,17 +61,26 @@ class MachineChoice(Record):
     """A candidate machine: how many devices, how many a replica takes, and who has it."""
 
     id: Name
-    count: int = Field(default=1, ge=1, le=100_000)
-    devices_per_replica: int = Field(default=1, ge=1, le=1024)
+    count: Int = Field(default=1, ge=1, le=100_000)
+    devices_per_replica: Int = Field(default=1, ge=1, le=1024)
     already_owned: bool = False
+
+    @model_validator(mode="after")
+    def _a_replica_is_no_larger_than_the_machine(self) -> MachineChoice:
+        if self.devices_per_replica > self.count:
+            raise ValueError(
+                f"devices_per_replica {self.devices_per_replica} is above count {self.count}; "
+                "raise count, the number of devices there are"
+            )
+        return self
 
 
 class StatedBudget(Record):
     """A memory budget the team already wrote down (decimal GB); shown as a row of its own."""
 
-    memory_gb: Annotated[float, Field(gt=0, le=1e6)]
-    weights_gb: Annotated[float, Field(gt=0, le=1e6)]
-    workspace_gb: Annotated[float, Field(ge=0, le=1e6)]
+    memory_gb: Annotated[Float, Field(gt=0, le=1e6)]
+    weights_gb: Annotated[Float, Field(gt=0, le=1e6)]
+    workspace_gb: Annotated[Float, Field(ge=0, le=1e6)]
     origin: Annotated[str, Field(alias="from", min_length=1)]
 
 
@@ -70,15 +107,15 @@ class Workload(Record):
     purpose: Literal["serving", "reference run"] = "serving"
     users: Input[Count] = Input()
     requests_per_user_per_day: Input[Count] = Input()
-    days_per_month: Input[Annotated[float, Field(gt=0, le=31)]] = Input(value=30)
-    active_hours_per_day: Input[Annotated[float, Field(gt=0, le=24)]] = Input()
-    peak_factor: Input[Annotated[float, Field(ge=1, le=10_000)]] = Input()
+    days_per_month: Input[Annotated[Float, Field(gt=0, le=31)]] = Input(value=30)
+    active_hours_per_day: Input[Annotated[Float, Field(gt=0, le=24)]] = Input()
+    peak_factor: Input[Annotated[Float, Field(ge=1, le=10_000)]] = Input()
     volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
     input_tokens: Input[Tokens] = Input()
     output_tokens: Input[Tokens] = Input()
-    context_tokens: Input[Annotated[int, Field(gt=0, le=100_000_000)]] = Input()
+    context_tokens: Input[Annotated[Int, Field(gt=0, le=100_000_000)]] = Input()
     shared_prefix_tokens: Input[Tokens] = Input(value=0)
-    turns_per_session: Input[Annotated[float, Field(ge=1, le=100_000)]] = Input(value=1)
+    turns_per_session: Input[Annotated[Float, Field(ge=1, le=100_000)]] = Input(value=1)
     resent_share: Input[Share] = Input(value=0.0)
     json_schema: Input[bool] = Input(value=False)
     tools: Input[bool] = Input(value=False)
@@ -94,11 +131,11 @@ class Workload(Record):
 class Team(Record):
     """Who looks after it. Each duty has a name, or ``nobody``."""
 
-    engineers: Input[Annotated[float, Field(ge=0, le=100_000)]] = Input()
+    engineers: Input[Annotated[Float, Field(ge=0, le=100_000)]] = Input()
     ops_share_each: Input[Share] = Input()
-    upgrades: Name = "not known"
-    watches_p99: Name = "not known"
-    awake_at_night: Name = "not known"
+    upgrades: Who = "not known"
+    watches_p99: Who = "not known"
+    awake_at_night: Who = "not known"
     runtime_engineering: Input[bool] = Input(value=False)
     accepts_young_ecosystem: Input[bool] = Input(value=False)
 
@@ -106,9 +143,9 @@ class Team(Record):
 class Money(Record):
     """What may be spent and what an engineer costs. USD."""
 
-    can_fund_devices: Input[Annotated[float, Field(ge=0, le=1e6)]] = Input()
+    can_fund_devices: Input[Annotated[Float, Field(ge=0, le=1e6)]] = Input()
     usd_per_engineer_month: Input[Usd] = Input()
-    horizon_months: Input[Annotated[float, Field(gt=0, le=240)]] = Input()
+    horizon_months: Input[Annotated[Float, Field(gt=0, le=240)]] = Input()
     dominant_cost: Literal["throughput", "people", "balanced"] = "balanced"
 
 

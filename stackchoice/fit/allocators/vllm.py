@@ -174,8 +174,10 @@ def _hybrid(launch: Launch, full: list[LayerGroup], state: LayerGroup) -> Plan:
     token_bytes = next(iter(per_layer))[1]
     state_page = state.state_bytes // state.layers
     align = launch.need("hybrid_alignment", "latent" if _latent(full) else "")
-    block = align * blocks(state_page, align * token_bytes)
-    block = max(block, int(launch.settings.get("block_size") or 0))
+    wanted = int(launch.settings.get("block_size") or 0)
+    if wanted > align and launch.need("block_size_aligns_hybrid"):
+        align = wanted
+    block = max(wanted, align * blocks(state_page, align * token_bytes))
     page = block * token_bytes
     size = _group_size(launch, [attention, state.layers])
     mode = launch.settings.get("mamba_cache_mode") or ("align" if launch.prefix_caching else "none")

@@ -1,0 +1,135 @@
+"""Public measurements that the speed intervals are fitted from, and how runs are grouped."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from stackchoice.errors import FactsError
+from stackchoice.facts.datum import Datum, Record, Source
+
+Blank = BeforeValidator(lambda text: None if text == "" else text)
+Family = Literal["16-bit", "8-bit", "4-bit"]
+DeviceClass = Literal["gpu", "unified", "cpu"]
+
+
+class Measurement(Record):
+    """One public single-stream speed: tokens/s of decode or prefill on ``device_count`` devices."""
+
+    source_url: str
+    source_group: str
+    engine: str
+    backend: str
+    device: str
+    device_count: int = Field(ge=1)
+    model: str
+    params_b: float = Field(gt=0)
+    active_params_b: float = Field(gt=0)
+    encoding: str
+    weight_bytes_gib: Annotated[float | None, Blank] = None
+    phase: Literal["decode", "prefill"]
+    prompt_tokens: Annotated[int | None, Blank] = None
+    context_depth: Annotated[int | None, Blank] = None
+    tokens_per_s: float = Field(gt=0)
+    note: str = ""
+
+
+class ServingRow(Record):
+    """One aggregated-serving measurement: ``concurrency`` streams on ``tp`` devices."""
+
+    model: str
+    backend: str
+    machine: str
+    precision: str = ""
+    tp: int = Field(ge=1)
+    attention_dp: int = Field(default=1, ge=1)
+    concurrency: int = Field(ge=1)
+    input_tokens: int = Field(ge=1)
+    output_tokens: int = Field(ge=1)
+    ttft_ms: float = Field(gt=0)
+    tpot_ms: float = Field(gt=0)
+
+
+class MeasuredDevice(Record):
+    """A device that people measured on and that is no candidate machine here."""
+
+    id: str
+    name: str
+    device_class: DeviceClass
+    bandwidth_gb_per_s: Datum[float]
+    bf16_dense_tflops: Datum[float] = Datum[float]()
+    int8_dense_tops: Datum[float] = Datum[float]()
+
+
+class Encoding(Record):
+    """What a text that names an encoding means: family, bits a weight, bits multiplied in."""
+
+    match: str
+    family: Family
+    bits: float = Field(gt=0)
+    activation_bits: int = 16
+    source: Source
+
+
+class EngineFamily(Record):
+    """Engines whose kernels behave alike in the measurements."""
+
+    id: str
+    engines: list[str]
+
+
+class SpeedClasses(Record):
+    """How runs are grouped for the intervals."""
+
+    engine_families: list[EngineFamily] = []
+    encodings: list[Encoding] = []
+
+    def engine_family(self, engine: str) -> str:
+        """Return the family of an engine, ``other`` where it has none."""
+        name = engine.lower()
+        return next((f.id for f in self.engine_families if name in f.engines), "other")
+
+    def encoding(self, text: str) -> Encoding | None:
+        """Return what the first matching pattern says of an encoding (None: not known)."""
+        return next((e for e in self.encodings if re.search(e.match, text.lower())), None)
+
+
+def repository(source_url: str) -> str:
+    """Return the unit that is held out together: owner/name of a repository, else the host."""
+    parts = re.sub(r"^https?://(www\.)?", "", source_url).split("/")
+    return "/".join(parts[1:3]) if parts[0] == "github.com" else parts[0]
+
+
+def read_measurements(path: Path) -> list[Measurement]:
+    """Read the rows of ``measurements.csv``; columns the fit does not need are left out."""
+    return _rows(path.read_text(encoding="utf-8"), Measurement, path)
+
+
+def read_serving(path: Path) -> list[ServingRow]:
+    """Read the rows of ``serving.csv.gz``."""
+    return _rows(gzip.decompress(path.read_bytes()).decode(), ServingRow, path)
+
+
+def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
+    rows = []
+    for number, row in enumerate(csv.DictReader(text.splitlines()), start=2):
+        try:
+            known = {k: v for k, v in row.items() if k in record.model_fields}
+            rows.append(record.model_validate(known))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise FactsError(
+                f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
+            ) from None
+    return rows
+
+
+def read_cases(path: Path) -> list[dict[str, Any]]:
+    """Read the public ledger, one question with its answer a line."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]

@@ -1,0 +1,137 @@
+"""What share of the ceiling a single stream reaches, as an interval, and why.
+
+The share falls with fixed costs per token, with depth the cache of which is not known, with several
+devices, and by class, engine and device; ``shrink`` fits those effects and their spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from stackchoice.facts.load import Facts
+from stackchoice.facts.measurements import repository
+from stackchoice.facts.records import ShareModel
+from stackchoice.fit.runs import Run, asked_run, measured_run
+from stackchoice.fit.shrink import Point, fit
+
+#: Prior spread, in logarithms, of each kind of effect.
+PRIORS = {
+    "one": 10.0, "slope": 2.0, "class": 0.2, "engine": 0.15, "device": 0.3, "cell": 0.2,
+    "source": 0.4,
+}  # fmt: skip
+
+#: Prompt tokens that engines multiply at once by default; a chunk streams all weights once.
+CHUNK_TOKENS = {"llama.cpp": 512, "mlx": 2048, "server": 8192, "other": 2048}
+
+#: Depth beyond which rows of unknown cache scatter more.
+DEEP_TOKENS = 4096
+
+
+def features(run: Run) -> dict[str, float]:
+    """Features of a run: slopes in logarithms, classes and members as ones."""
+    ceiling = run.ceiling or 1.0
+    slopes = _decode if run.phase == "decode" else _prefill
+    known = {"one": 1.0, **slopes(run, ceiling)}
+    if run.sparse:
+        known["slope:sparse"] = 1.0
+    if run.kernels == "portable" and run.encoding_family == "16-bit":
+        known["class:portable 16-bit"] = 1.0
+    for name in (run.device_class, run.kernels, run.engine_family, run.encoding_family):
+        known[f"class:{name}"] = 1.0
+    known[f"engine:{run.engine}"] = 1.0
+    known[f"device:{run.device}"] = 1.0
+    known[f"cell:{run.device} {run.encoding_family}{' sparse' if run.sparse else ''}"] = 1.0
+    return known
+
+
+def _decode(run: Run, ceiling: float) -> dict[str, float]:
+    """Fixed milliseconds a token, depth of unknown cache, and splitting over devices."""
+    found = {
+        "slope:1 ms a token": -math.log1p(ceiling * 0.001),
+        "slope:5 ms a token": -math.log1p(ceiling * 0.005),
+    }
+    if run.devices > 1:
+        found["slope:several devices"] = 1.0
+        # llama.cpp splits by layer unless told otherwise: one device works at a time.
+        if run.engine_family == "llama.cpp":
+            found["slope:split by layer"] = math.log2(run.devices)
+    if run.cache_bytes is None and run.depth_tokens:
+        found["slope:depth"] = math.log1p(run.depth_tokens / 8192)
+    return found
+
+
+def _prefill(run: Run, ceiling: float) -> dict[str, float]:
+    """Streaming of weights per chunk, fixed costs, attention where its size is not known."""
+    prompt = run.prompt_tokens or 512
+    chunk = min(CHUNK_TOKENS.get(run.engine_family, 2048), prompt)
+    found = {"slope:fixed cost": -math.log1p(ceiling / 5000)}
+    if run.total_bytes and run.bandwidth_gb_per_s:
+        seconds = run.total_bytes / (run.bandwidth_gb_per_s * 1e9 * chunk * run.devices)
+        found["slope:streaming"] = -math.log1p(ceiling * seconds)
+    if not run.attention_operations:
+        found["slope:depth"] = -math.log1p(run.depth_tokens / 8192)
+        found["slope:prompt"] = -math.log1p(prompt / 16384)
+    if run.devices > 1:
+        found["slope:several devices"] = 1.0
+    if run.native_gain > 1:
+        found["slope:narrow arithmetic"] = math.log(run.native_gain)
+    return found
+
+
+def rough(run: Run) -> tuple[str, ...]:
+    """Traits that make a run scatter more."""
+    traits = {
+        "deep": run.cache_bytes is None and run.depth_tokens > DEEP_TOKENS,
+        "several devices": run.devices > 1,
+        "sparse": run.sparse,
+        "portable": run.kernels == "portable",
+        "16-bit": run.encoding_family == "16-bit",
+        "other engine": run.engine_family == "other",
+        "server": run.engine_family == "server",
+        "doubtful": not run.sound,
+        "cpu": run.device_class == "cpu",
+        "fast": run.phase == "decode" and (run.ceiling or 0) > 150,
+    }
+    return tuple(name for name, true in traits.items() if true)
+
+
+def measured_runs(facts: Facts) -> list[Run]:
+    """All runs with a known ceiling: rows of the measurements, and plain lines of the ledger."""
+    rows = [run for row in facts.measurements if (run := measured_run(row, facts))]
+    for case in facts.cases:
+        if case["ask"] not in SPEED_ASKS or case["given"].get("speculation"):
+            continue
+        run = asked_run(case["ask"], case["given"], facts)
+        rows.append(
+            run.model_copy(
+                update={
+                    "tokens_per_s": case["answer"]["tokens_per_s"],
+                    "source": repository(case["source_url"] or case["case"]),
+                }
+            )
+        )
+    return [run for run in rows if run.ceiling]
+
+
+SPEED_ASKS = ("decode_tokens_per_s", "prefill_tokens_per_s")
+
+
+def points(runs: Iterable[Run]) -> list[Point]:
+    """Turn measured runs into rows of the fit."""
+    return [
+        Point(
+            features=features(run),
+            value=math.log((run.tokens_per_s or 0) / (run.ceiling or 1)),
+            group=run.source,
+            rough=rough(run),
+            sound=run.sound,
+        )
+        for run in runs
+    ]
+
+
+def fit_shares(runs: Iterable[Run], phase: str, *, without: str | None = None) -> ShareModel:
+    """Fit one phase; ``without`` leaves out every row of one source."""
+    kept = [run for run in runs if run.phase == phase and run.source != without]
+    return fit(points(kept), PRIORS).model_copy(update={"phase": phase})

@@ -1,0 +1,87 @@
+"""How good the speed intervals are: every public row answered with its own source left out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.measurements import repository
+from stackchoice.fit.runs import measured_run
+from stackchoice.fit.shrink import weighted_quantile
+from stackchoice.score.speed import ASKS, answer_run
+from stackchoice.score.unknown import Unknown
+
+#: Share outside a nominal 80 % interval; misses are charged 2 / ALPHA times their distance.
+ALPHA = 0.2
+
+
+def answers(facts: Facts) -> list[dict[str, object]]:
+    """Answer the ledger's speed lines and the measured rows; what is unknown has no ``low``."""
+    found: list[dict[str, object]] = []
+    for case in facts.cases:
+        if case["ask"] not in ASKS:
+            continue
+        key = "speedup" if case["ask"] == "speculative_speedup" else "tokens_per_s"
+        line = {"ask": case["ask"], "source": repository(case["source_url"] or case["case"]),
+                "id": case["id"], "measured": case["answer"][key], "from": "ledger"}  # fmt: skip
+        try:
+            given = ASKS[case["ask"]](case["given"], facts, source_url=case["source_url"])
+        except Unknown as unknown:
+            found.append({**line, "reason": str(unknown)})
+            continue
+        found.append({**line, "low": given["low"], "middle": given[key], "high": given["high"]})
+    for row in facts.measurements:
+        line = {"ask": f"{row.phase}_tokens_per_s", "source": repository(row.source_url),
+                "id": row.model, "measured": row.tokens_per_s, "from": "rows"}  # fmt: skip
+        run = measured_run(row, facts)
+        if run is None or run.ceiling is None:
+            found.append({**line, "reason": "no ceiling: encoding, bandwidth or rate not known"})
+            continue
+        given = answer_run(run, facts, row.source_url)
+        found.append(
+            {**line, "low": given["low"], "middle": given["tokens_per_s"], "high": given["high"]}
+        )
+    return found
+
+
+def summary(found: list[dict[str, object]]) -> dict[str, dict[str, float]]:
+    """Coverage, median high over low and interval score by ask, each repository weighing alike.
+
+    The interval score (Gneiting and Raftery 2007) is taken on logarithms: width plus 10 times the
+    distance of each measurement outside; smaller is better.
+    """
+    table = {}
+    for ask in dict.fromkeys(str(line["ask"]) for line in found):
+        lines = [line for line in found if line["ask"] == ask]
+        known = [line for line in lines if "low" in line]
+        counts = Counter(line["source"] for line in known)
+        weights = [1 / counts[line["source"]] for line in known]
+        low, value, high = (
+            [math.log(line[key]) for line in known] for key in ("low", "measured", "high")
+        )
+        widths = [b - a for a, b in zip(low, high, strict=True)]
+        outside = [max(a - v, v - b, 0.0) for a, v, b in zip(low, value, high, strict=True)]
+        total = sum(weights) or 1.0
+        errors = [abs(line["middle"] / line["measured"] - 1) for line in known]
+        table[ask] = {
+            "answered": len(known), "unknown": len(lines) - len(known), "sources": len(counts),
+            "coverage": sum(w for w, o in zip(weights, outside, strict=True) if not o) / total,
+            "rows_coverage": sum(not o for o in outside) / max(1, len(known)),
+            "median_high_over_low": math.exp(weighted_quantile(widths, weights, 0.5)),
+            "interval_score": sum(
+                w * (d + 2 / ALPHA * o) for w, d, o in zip(weights, widths, outside, strict=True)
+            ) / total,
+            "median_error": weighted_quantile(errors, weights, 0.5),
+        }  # fmt: skip
+    return table
+
+
+def main() -> None:
+    """Print the table: ``python -m stackchoice.score.ledger``."""
+    for ask, row in summary(answers(load_facts())).items():
+        print(ask, *(f"{key}={value:.3g}" for key, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Question 1 by name: a model of the fact base or a file, a machine, a context; and its text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from stackchoice.errors import ConfigError, ScenarioError
+from stackchoice.facts import Datum, Evidence, Facts, load_facts
+from stackchoice.facts.records import Artifact, Model
+from stackchoice.fit.memory import GB
+from stackchoice.fit.sizing import Sizing, size
+
+#: A config.json is some kilobytes; mixed-precision files reach a hundred.
+MAX_CONFIG_BYTES = 16 * 2**20
+
+
+def size_by_name(
+    model: str,
+    machine: str,
+    *,
+    context_tokens: int,
+    artifact: str | None = None,
+    weights_gb: float | None = None,
+    devices: int = 1,
+    kv_dtype: str | None = None,
+    engine: str | None = None,
+    facts: Facts | None = None,
+) -> Sizing:
+    """Look the names up and size.
+
+    Parameters
+    ----------
+    model
+        Id of a model in the fact base, or the path of a ``config.json``.
+    weights_gb
+        Size of the weights in decimal GB, for a config.json (unknown when not given).
+    engine
+        Engine to work cures out for; none when not given.
+
+    Raises
+    ------
+    ScenarioError, ConfigError
+        When a name is not in the fact base or the file cannot be read: value, reason, fix.
+    """
+    facts = facts or load_facts()
+    path = Path(model)
+    if model in facts.models:
+        chosen = facts.models[model]
+    elif path.suffix == ".json" or path.exists():
+        chosen = model_of_config(path, weights_gb)
+    else:
+        raise _unknown("model", model, list(facts.models), " or give the path of a config.json")
+    if machine not in facts.machines:
+        raise _unknown("machine", machine, list(facts.machines))
+    if engine is not None and engine not in facts.engines:
+        raise _unknown("engine", engine, list(facts.engines))
+    ids = [a.id for a in chosen.artifacts]
+    if artifact is not None and artifact not in ids:
+        raise _unknown("artifact", artifact, ids)
+    taken = (
+        chosen.artifact(artifact)
+        if artifact is not None
+        else max(chosen.artifacts, key=lambda a: a.weight_bits.value or 0)
+    )
+    return size(
+        chosen,
+        taken,
+        facts.machines[machine],
+        facts,
+        context_tokens=context_tokens,
+        devices=devices,
+        kv_dtype=kv_dtype,
+        engines=[engine] if engine else None,
+    )
+
+
+def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
+    """Return a model that is only a ``config.json``: its layers known, its parameters not."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_CONFIG_BYTES + 1)
+        if len(raw) > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{path}: more than {MAX_CONFIG_BYTES} bytes is no config.json")
+        config = json.loads(raw)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}); give a config.json"
+        ) from None
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{path}: is not JSON; give a model's config.json") from None
+    if not isinstance(config, dict):
+        raise ConfigError(f"{path}: holds no mapping of keys; give a model's config.json")
+    note = "read from the file given"
+    weights = Datum[int]()
+    if weights_gb is not None:
+        weights = Datum[int](
+            value=round(weights_gb * GB), evidence=Evidence.ASSUMED, note="given with the command"
+        )
+    return Model(
+        id=path.name,
+        name=path.name,
+        licence=Datum[str](),
+        config=Datum[dict](value=config, evidence=Evidence.ASSUMED, note=note),
+        parameters=Datum[int](),
+        active_parameters=Datum[int](),
+        context_tokens=Datum[int](),
+        modalities=Datum[list[str]](),
+        artifacts=[
+            Artifact(
+                id=path.name, label="as given", format="safetensors", encoding="unknown",
+                weights_bytes=weights,
+            )
+        ],
+    )  # fmt: skip
+
+
+def describe_sizing(found: Sizing) -> str:
+    """Return a sizing as text for a terminal."""
+    lines = [
+        f"{found.model}, {found.artifact}, on {found.devices} x {found.machine}, "
+        f"{found.context_tokens:,} tokens, cache {found.kv_dtype}"
+    ]
+    if found.note:
+        lines.append(f"  {found.note}")
+    lines += [
+        f"  {g.layers} layers {g.kind}: {g.bytes_per_token:,} B a token"
+        + (f" up to {g.window_tokens:,} tokens" if g.window_tokens else "")
+        + (f", state {g.state_bytes:,} B" if g.state_bytes else "")
+        for g in found.layers
+    ]
+    if found.bytes_per_sequence is not None:
+        lines.append(f"  one sequence: {found.bytes_per_sequence:,} B (computed)")
+    for row in found.rows:
+        pool = "unknown" if row.pool_bytes is None else f"{row.pool_bytes / GB:,.2f} GB"
+        live = "unknown" if row.live_sequences is None else row.live_sequences
+        lines.append(f"  {row.basis}: {pool} left, {live} live by quotient ({row.evidence.value})")
+    for admitted in found.admissions:
+        live = "unknown" if admitted.live_sequences is None else admitted.live_sequences
+        lines.append(
+            f"    {admitted.engine} {admitted.release}, {admitted.settings}, on {admitted.basis}: "
+            f"{live} ({admitted.evidence.value})"
+        )
+    fits = any(row.live_sequences for row in found.rows)
+    if fits and found.speed is not None and found.speed.decode is not None:
+        low, high = found.speed.decode.low, found.speed.decode.high
+        ceiling = found.speed.decode_ceiling_tokens_per_s
+        lines.append(
+            f"  one stream decodes {low:,.1f} to {high:,.1f} tokens/s, at most {ceiling:,.1f} "
+            f"({found.speed.decode.evidence.value})"
+        )
+    for engine, cures in found.cures.items():
+        for cure in cures.cures:
+            lines.append(
+                f"  cure for {engine}: {cure.kind}, {cure.what}: {cure.live_sequences} sequences, "
+                f"{cure.freed_bytes / GB:,.1f} GB freed a device; {cure.note}"
+            )
+        lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
+    return "\n".join(lines)
+
+
+def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
+    return ScenarioError(
+        f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
+    )

@@ -1,0 +1,90 @@
+"""Question 1 for one model on one machine: premises, openings, cures, a lone config.json."""
+
+import json
+
+import pytest
+
+from stackchoice.errors import StackchoiceError
+from stackchoice.fit.sizing import premises, size
+from stackchoice.sizing import describe_sizing, size_by_name
+
+GIB = 2**30
+QWEN = "Qwen/Qwen3.8-27B"
+Q4 = "unsloth/Qwen3.8-27B-GGUF:Qwen3.8-27B-Q4_K_M.gguf"
+
+
+def test_the_cache_under_three_premises_at_one_byte(facts):
+    """2 x 24 x 256 x 64, 2 x 4 x 256 x 64 and 2 x 4 x 256 x 16 bytes, times 262,144 tokens."""
+    found = premises(facts.models[QWEN].config.value, 262_144, facts, "fp8")
+    assert [p.bytes_at_context / GIB for p in found] == [192, 32, 8]
+    assert [p.true for p in found] == [False, False, True]
+
+
+def test_a_latent_cache_has_no_head_premises(facts):
+    assert premises(facts.models["deepseek-ai/DeepSeek-V3"].config.value, 1000, facts) == []
+
+
+@pytest.mark.parametrize(
+    ("artifact", "machine", "devices"),
+    [
+        (QWEN, "h100_sxm", 1),  # bf16 on an 80 GB card
+        (QWEN, "l40s", 2),  # a shard
+        (QWEN, "m3_ultra_512", 1),  # large unified memory
+        (Q4, "rtx_4090", 1),  # Q4_K_M on a 24 GB card
+    ],
+)
+def test_the_openings_fit_with_headroom(artifact, machine, devices, facts):
+    model = facts.models[QWEN]
+    found = size(model, model.artifact(artifact), facts.machines[machine], facts,
+                 context_tokens=8192, devices=devices)  # fmt: skip
+    assert all(row.live_sequences > 0 for row in found.rows)
+
+
+def test_bf16_on_a_24_gb_card_has_cures_in_order(facts):
+    found = size_by_name(QWEN, "rtx_4090", context_tokens=8192, artifact=QWEN, engine="llama.cpp")
+    cures = found.cures["llama.cpp"].cures
+    kinds = [cure.kind for cure in cures]
+    order = ["another quantisation", "smaller cache type", "shorter context",
+             "more tensor parallel", "another machine", "smaller model"]  # fmt: skip
+    assert kinds == sorted(kinds, key=order.index)
+    assert cures[0].kind == "another quantisation"
+    assert cures[0].live_sequences > 0
+    assert "smaller model" not in kinds
+    assert "cure for llama.cpp" in describe_sizing(found)
+
+
+def test_a_lone_config_is_sized_with_unknown_weights(tmp_path, facts):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(facts.models[QWEN].config.value))
+    found = size_by_name(str(path), "h100_sxm", context_tokens=8192)
+    assert found.kv_bytes_per_token == 65_536
+    assert {row.live_sequences for row in found.rows} == {None}
+    given = size_by_name(str(path), "h100_sxm", context_tokens=8192, weights_gb=54)
+    assert given.rows[0].pool_bytes == 25_000_000_000
+    assert given.rows[0].live_sequences == 36
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "no mapping"),
+        ("[" * 100_000, "not JSON"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_wrong_config_is_one_clear_error(text, says, tmp_path):
+    path = tmp_path / "config.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(StackchoiceError, match=says):
+        size_by_name(str(path), "h100_sxm", context_tokens=8192)
+
+
+@pytest.mark.parametrize(
+    "change", [{"model": "no/such"}, {"machine": "h900"}, {"engine": "no"}, {"artifact": "no"}]
+)
+def test_an_unknown_name_lists_what_is_known(change):
+    names = {"model": QWEN, "machine": "h100_sxm", **change}
+    with pytest.raises(StackchoiceError, match="known: "):
+        size_by_name(names.pop("model"), names.pop("machine"), context_tokens=8192, **names)
