@@ -13,6 +13,10 @@ class ScenarioError(StackchoiceError):
     """A scenario holds a wrong value; the text names file, line, value, reason and fix."""
 
 
+class InputError(StackchoiceError):
+    """A value given to a panel or to a call cannot be; the text says value, reason and fix."""
+
+
 class ConfigError(StackchoiceError):
     """A model's config.json could not be read."""
 

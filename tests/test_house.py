@@ -48,6 +48,7 @@ MAY_IMPORT = {
         "fit",
         "notebooks",
         "scenario",
+        "score",
         "this_machine",
         "version",
     },

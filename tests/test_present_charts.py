@@ -23,12 +23,18 @@ def texts(svg):
 def test_memory_rows_stay_apart_and_say_their_unit(decision):
     chart, spoken = memory_chart(decision.fit)
     svg = to_svg(chart)
-    assert [row.live_sequences for row in decision.fit.rows] == [36, 33, 41, None]
+    assert [row.live_sequences for row in decision.fit.rows] == [36, 33, 41]
     for live in ("36", "33", "41"):
         assert f"live sequences {live} (assumed)" in spoken
         assert any(f"{live} live sequences [assumed]" in text for text in texts(svg))
     assert any("decimal GB" in text for text in texts(svg))
-    assert "live sequences: unknown" in texts(svg)
+
+
+def test_a_count_that_is_unknown_is_said(decision):
+    unknown = decision.fit.rows[0].model_copy(update={"live_sequences": None})
+    chart, spoken = memory_chart(decision.fit.model_copy(update={"rows": [unknown]}))
+    assert "live sequences: unknown" in texts(to_svg(chart))
+    assert spoken.endswith("live sequences unknown.")
 
 
 def test_a_svg_loads_nothing_and_holds_no_ids_that_could_clash(decision):

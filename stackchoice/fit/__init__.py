@@ -1,11 +1,12 @@
 """Question 1, hardware fit: cache bytes, allocators, budgets, verdicts, speed ceilings."""
 
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission, admit, launch
 from stackchoice.fit.budget import Budget, memory_for_cache
 from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
 from stackchoice.fit.cures import Cure, Cures, Situation, cures
 from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.premises import PremiseCheck, check_premises
+from stackchoice.fit.sizing import Sizing, size
 from stackchoice.fit.speed import (
     Speed,
     batch_one_speed,
@@ -16,8 +17,9 @@ from stackchoice.fit.verdict import Verdict
 from stackchoice.fit.weights import weights_bytes
 
 __all__ = [
-    "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck", "Situation",
-    "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed", "cache_layout",
-    "check_premises", "cures", "fit_row", "memory_for_cache", "nominal_bytes",
-    "replica_requests_per_s", "request_seconds", "usable_bytes", "weights_bytes",
+    "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck",
+    "Situation", "Sizing", "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed",
+    "cache_layout", "check_premises", "cures", "fit_row", "launch", "memory_for_cache",
+    "nominal_bytes", "replica_requests_per_s", "request_seconds", "size", "usable_bytes",
+    "weights_bytes",
 ]  # fmt: skip

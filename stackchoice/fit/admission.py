@@ -170,7 +170,7 @@ def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     return {
         "live_sequences": live, "max_concurrency": pool / one.total_bytes,
         "block_tokens": asked.need("cell_padding"),
-        "notes": [f"{one.total_bytes} B a slot; slots are fixed at the start"],
+        "notes": [f"{one.total_bytes:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     return {
         "live_sequences": pool // one, "max_concurrency": pool / one,
         "block_tokens": quotient.step_tokens(asked), "evidence": Evidence.INFERRED,
-        "notes": [f"{one} B a sequence as this engine keeps it; its own rounding is unknown"],
+        "notes": [f"{one:,} B a sequence as this engine keeps it; its own rounding is unknown"],
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission, admit
@@ -37,6 +37,7 @@ class Situation(Record):
     kv_dtype: str | None = None
     settings: dict[str, Any] = {}
     workspace_bytes: int
+    workspace_evidence: Evidence = Evidence.ASSUMED
 
     def pool_bytes(self) -> int | None:
         """Memory of one device for the cache (None: a part is unknown). May be negative.
@@ -54,7 +55,8 @@ class Situation(Record):
 class Cure(Record):
     """One change that makes it fit, and its two effects kept apart: memory, and not speed.
 
-    ``freed_bytes`` of each device, as tokens and sequences of the engine's own count.
+    ``freed_bytes`` of each device, and what the engine makes of them by its own count: the pool
+    and the sequences with the cure, and how many more that is than now (None: it has no count).
     """
 
     kind: CureKind
@@ -63,6 +65,8 @@ class Cure(Record):
     freed_bytes: int
     live_sequences: int
     pool_tokens: int | None
+    gained_sequences: int | None = None
+    gained_tokens: int | None = None
     note: str = "memory alone; speed is another effect"
 
 
@@ -79,16 +83,22 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     pool = situation.pool_bytes()
     if pool is None:
         return None
-    return admit(
+    admitted = admit(
         situation.engine, situation.release, situation.model.config.value or {},
         pool_bytes=max(0, pool), context_tokens=situation.context_tokens,
         kv_dtype=situation.kv_dtype, tp=situation.tp, settings=situation.settings,
         device=situation.machine, facts=facts,
     )  # fmt: skip
+    rests_on = (
+        usable_bytes(situation.machine, 1).evidence, situation.artifact.weights_bytes.evidence,
+        situation.workspace_evidence,
+    )  # fmt: skip
+    return admitted.model_copy(update={"evidence": weakest(admitted.evidence, *rests_on)})
 
 
 def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
     """Return every first cure of its kind that lets ``needed`` sequences run, in order."""
+    now = admission(situation, facts)
     found: list[Cure] = []
     fell: dict[str, str] = {}
     for kind, changes in _changes(situation, facts):
@@ -97,13 +107,13 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
             admitted = admission(tried, facts)
             live = admitted.live_sequences if admitted else None
             if live is not None and live >= needed:
-                found.append(_cure(kind, what, situation, tried, admitted))
+                found.append(_cure(kind, what, situation, tried, now, admitted))
                 break
             if kind == "another quantisation":
                 fell[what] = _why(tried, admitted, needed)
     if not any(c.kind == "another quantisation" for c in found) and fell:
-        found += _smaller_models(situation, facts, needed)
-    return Cures(now=admission(situation, facts), cures=found, fell=fell)
+        found += _smaller_models(situation, facts, needed, now)
+    return Cures(now=now, cures=found, fell=fell)
 
 
 def _changes(now: Situation, facts: Facts) -> list[tuple[CureKind, list[tuple[str, dict]]]]:
@@ -134,7 +144,9 @@ def _changes(now: Situation, facts: Facts) -> list[tuple[CureKind, list[tuple[st
     ]
 
 
-def _smaller_models(now: Situation, facts: Facts, needed: int) -> list[Cure]:
+def _smaller_models(
+    now: Situation, facts: Facts, needed: int, admitted_now: Admission | None
+) -> list[Cure]:
     """Return the largest model that is smaller than this one and fits, if any."""
     size = now.model.parameters.value or 0
     for model in sorted(facts.models.values(), key=lambda m: -(m.parameters.value or 0)):
@@ -145,18 +157,25 @@ def _smaller_models(now: Situation, facts: Facts, needed: int) -> list[Cure]:
             admitted = admission(tried, facts)
             if admitted and (admitted.live_sequences or 0) >= needed:
                 what = f"{model.name} {artifact.label}"
-                return [_cure("smaller model", what, now, tried, admitted)]
+                return [_cure("smaller model", what, now, tried, admitted_now, admitted)]
     return []
 
 
 def _cure(
-    kind: CureKind, what: str, before: Situation, after: Situation, admitted: Admission
-) -> Cure:
+    kind: CureKind, what: str, before: Situation, after: Situation, now: Admission | None,
+    admitted: Admission,
+) -> Cure:  # fmt: skip
     return Cure(
         kind=kind, what=what, admission=admitted,
         freed_bytes=(after.pool_bytes() or 0) - (before.pool_bytes() or 0),
         live_sequences=admitted.live_sequences or 0, pool_tokens=admitted.printed_pool_tokens,
+        gained_sequences=_more(admitted.live_sequences, now and now.live_sequences),
+        gained_tokens=_more(admitted.printed_pool_tokens, now and now.printed_pool_tokens),
     )  # fmt: skip
+
+
+def _more(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
 
 
 def _why(tried: Situation, admitted: Admission | None, needed: int) -> str:

@@ -33,11 +33,15 @@ class Premise(Record):
 
 
 class PremiseCheck(Record):
-    """What the printed figures say of each premise, and what would say more."""
+    """What the printed figures say of each premise, and what would say more.
+
+    ``alike``: the model has one kind of layer, so the standing premises are one and the same.
+    """
 
     printed_tokens: int
     premises: list[Premise]
     separable: bool
+    alike: bool = False
     preferred: str | None
     preferred_why: str
     would_decide: list[str]
@@ -46,6 +50,13 @@ class PremiseCheck(Record):
     def reproducing(self) -> list[str]:
         """Premises that give the printed figure to the token."""
         return [p.id for p in self.premises if p.reproduces]
+
+    @property
+    def standing(self) -> list[str]:
+        """Those of them that no other figure contradicts."""
+        return [
+            p.id for p in self.premises if p.reproduces and p.agrees_with_concurrency is not False
+        ]
 
 
 def check_premises(
@@ -102,17 +113,18 @@ def check_premises(
         for name, reading in readings.items()
     ]
     standing = [p for p in premises if p.reproduces and p.agrees_with_concurrency is not False]
+    alike = len(standing) > 1 and len({(p.block_bytes, p.implied_gib) for p in standing}) == 1
     line = launch.need("printed_pool")
     preferred = f"grouped_{line}"
     source = launch.memory.fact(launch.engine, "printed_pool", launch.version).source
     return PremiseCheck(
-        printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1,
+        printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1, alike=alike,
         preferred=preferred if preferred in [p.id for p in standing] else None,
         preferred_why=(
             f"{launch.engine} {launch.release.text} shares blocks between groups and prints "
             f"{line.replace('_', ' ')} ({source.label if source else 'no source'})"
         ),
-        would_decide=_deciding(standing, memory_gib, concurrency, length),
+        would_decide=[] if alike else _deciding(standing, memory_gib, concurrency, length),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.errors import UnknownCacheError
+from stackchoice.errors import InputError, UnknownCacheError
 from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
@@ -64,9 +64,16 @@ def size(
     Parameters
     ----------
     engines
-        Engines to work cures out for where less than one sequence is admitted; none when not
-        given, since cures search the whole fact base.
+        Engines to work cures out for; none when not given, since cures search the whole fact base.
+
+    Raises
+    ------
+    InputError
+        When the context or the number of devices is less than one.
     """
+    for name, value in (("context_tokens", context_tokens), ("devices", devices)):
+        if value < 1:
+            raise InputError(f"{name}: {value} is less than one; give a whole number from 1 on")
     config = model.config.value or {}
     layout, note = _layout(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
@@ -110,6 +117,7 @@ def size(
                     engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
                     context_tokens=context_tokens, kv_dtype=kv_dtype,
                     workspace_bytes=workspace_bytes(facts).value or 0,
+                    workspace_evidence=workspace_bytes(facts).evidence,
                 ),
                 facts,
             )

@@ -15,6 +15,7 @@ import vl_convert
 from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
+from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 
 WIDTH = 620
@@ -37,7 +38,7 @@ COST_PARTS = {
 }
 
 
-def memory_chart(fit: Fit) -> tuple[alt.LayerChart, str]:
+def memory_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
     """Return the memory budgets as stacked bars in decimal GB, one bar per row, and its text."""
     rows, sentences = [], []
     for row in fit.rows:
@@ -109,7 +110,7 @@ def decode_chart(
     frame = pd.DataFrame([row for row in rows if row["middle"] is not None])
     if frame.empty:
         frame = pd.DataFrame(columns=list(rows[0]))
-    base = alt.Chart(frame).encode(y=_y("row"))
+    base = alt.Chart(frame).encode(y=rows_axis("row"))
     axis = alt.X("low:Q", title="tokens/s of one stream", scale=alt.Scale(zero=True))
     chart = alt.layer(
         base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
@@ -117,7 +118,7 @@ def decode_chart(
         base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
     )
     spoken = "; ".join(f"{row['row']}: {row['end']}" for row in frame.to_dict("records"))
-    return _finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
+    return finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
 
 
 def to_svg(chart: alt.LayerChart) -> str:
@@ -156,23 +157,23 @@ def _stacked(
         scale=alt.Scale(domain=order, range=[over for _, _, over in parts.values()]),
     )  # fmt: skip
     bars = base.mark_bar(height=BAR, stroke="#ffffff", strokeWidth=1).encode(
-        y=_y("row"), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
+        y=rows_axis("row"), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
     )
     inside = (
         base.transform_filter("datum.value > datum.widest * 0.08")
         .mark_text(fontWeight="bold")
-        .encode(y=_y("row"), x="middle:Q", text="shown:N", color=ink)
+        .encode(y=rows_axis("row"), x="middle:Q", text="shown:N", color=ink)
     )
     ends = (
         base.transform_filter(f"datum.rank == {len(order) - 1}")
         .mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK)
-        .encode(y=_y("row"), x=alt.datum(0), text="end:N")
+        .encode(y=rows_axis("row"), x=alt.datum(0), text="end:N")
     )
     chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
-    return _finish(chart, rows=frame["row"].nunique(), step=66)
+    return finish(chart, rows=frame["row"].nunique(), step=66)
 
 
-def _y(field: str) -> alt.Y:
+def rows_axis(field: str) -> alt.Y:
     """Return the axis of rows: in the given order, long labels on several lines."""
     return alt.Y(
         f"{field}:N", sort=None, title=None,
@@ -184,7 +185,8 @@ def _y(field: str) -> alt.Y:
 _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 
-def _finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
+def finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
+    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
     return (
         chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
         .configure(font=FONT)

@@ -17,6 +17,7 @@ from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.present import charts, text
+from stackchoice.present.admissions import admission_table
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.sources import sources
 from stackchoice.scenario import Scenario, load_scenario
@@ -106,6 +107,7 @@ class Report:
             "sources": sources(self.scenario, self.facts),
             "old": lambda as_of: text.is_old(as_of, self.today),
             "memory": charts.memory_chart(self.decision.fit),
+            "admissions": admission_table(self.decision.fit.admissions),
             "cost": charts.cost_chart(self.decision.cost),
             "decode": self._decode(),
         }

@@ -54,7 +54,7 @@ class ScenarioPanel(ipywidgets.VBox):
         self.error = ""
         self._settling = False
         self.scenario, self.decision = scenario, decide(scenario, facts)
-        self.answered_by = _text("Answered by (name)", "")
+        self.answered_by = text_field("Answered by (name)", "")
         self.fields = {
             field.path: _field(field, scenario, facts)
             for fields in GROUPS.values()
@@ -63,7 +63,7 @@ class ScenarioPanel(ipywidgets.VBox):
         for path, widget in self.fields.items():
             widget.observe(self._handler(path), names="value")
         self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
-        self.path = _text("Save to", str(save_to or f"my-{scenario.name}.yaml"))
+        self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
         self._show()
@@ -86,7 +86,7 @@ class ScenarioPanel(ipywidgets.VBox):
         try:
             path = save_scenario(self.scenario, self.path.value.strip())
         except StackchoiceError as error:
-            self.message.value = _error(str(error))
+            self.message.value = error_html(str(error))
         else:
             self.message.value = Markup(
                 '<p class="sc"><span class="saved" role="status">Saved to {}</span></p>'
@@ -108,7 +108,7 @@ class ScenarioPanel(ipywidgets.VBox):
                 widget.value = int(text or 1) if _is_count(widget) else text
         finally:
             self._settling = False
-        self.message.value = _error(self.error) if self.error else ""
+        self.message.value = error_html(self.error) if self.error else ""
         self.view.value = decision_html(self.decision)
 
     def _boxes(self) -> list[ipywidgets.Widget]:
@@ -131,9 +131,9 @@ class RankingPanel(ipywidgets.VBox):
 
     def __init__(self, traffic: dict[str, Scenario], facts: Facts) -> None:
         self.facts = facts
-        self.traffic = _dropdown("Traffic", [(s.title, s) for s in traffic.values()])
-        self.model = _dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
-        self.machine = _dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
+        self.traffic = dropdown("Traffic", [(s.title, s) for s in traffic.values()])
+        self.model = dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
+        self.machine = dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
         self.view = ipywidgets.HTML()
         self._settling = False
         self._start()
@@ -159,7 +159,7 @@ class RankingPanel(ipywidgets.VBox):
             scenario = moved(self.traffic.value, self.model.value, self.machine.value)
             self.decision = decide(scenario, self.facts)
         except StackchoiceError as error:
-            self.view.value = _error(str(error))
+            self.view.value = error_html(str(error))
         else:
             self.view.value = decision_html(self.decision)
 
@@ -185,7 +185,7 @@ def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
             value=value, options=options, ensure_option=False, description=field.label,
             style=STYLE, layout=LAYOUT, continuous_update=False,
         )  # fmt: skip
-    return _dropdown(field.label, _choices(field, facts, value), value)
+    return dropdown(field.label, _choices(field, facts, value), value)
 
 
 def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
@@ -198,14 +198,16 @@ def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
 
 
-def _dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:
+def dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:
+    """Return a choice of (label, value) pairs, the first where no value is given."""
     return ipywidgets.Dropdown(
         options=options, value=options[0][1] if value is None else value, description=label,
         style=STYLE, layout=LAYOUT,
     )  # fmt: skip
 
 
-def _text(label: str, value: str) -> ipywidgets.Text:
+def text_field(label: str, value: str) -> ipywidgets.Text:
+    """Return a field that speaks up once its text is entered, not at each key."""
     return ipywidgets.Text(
         value=value, description=label, style=STYLE, layout=LAYOUT, continuous_update=False
     )
@@ -215,5 +217,6 @@ def _is_count(widget: ipywidgets.Widget) -> bool:
     return isinstance(widget, ipywidgets.BoundedIntText)
 
 
-def _error(message: str) -> str:
+def error_html(message: str) -> str:
+    """Return an error as one escaped line that a screen reader announces."""
     return Markup('<div class="sc"><p class="error" role="alert">{}</p></div>').format(message)

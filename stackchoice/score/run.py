@@ -63,7 +63,17 @@ class Score(Record):
 
 def score_file(path: Path | str, facts: Facts | None = None) -> Score:
     """Answer every question of a JSON Lines file."""
-    path = Path(path)
+    return score_lines(_questions(Path(path)), facts)
+
+
+def score_public(asks: Iterable[str] | None = None, facts: Facts | None = None) -> Score:
+    """Answer the public ledger that ships with the package: all of it, or some asks."""
+    rows = _questions(data_dir() / "cases.jsonl")
+    chosen = set(asks) if asks is not None else {row["ask"] for row in rows}
+    return score_lines([row for row in rows if row["ask"] in chosen], facts)
+
+
+def _questions(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +90,7 @@ def score_file(path: Path | str, facts: Facts | None = None) -> Score:
                                                          else ())  # fmt: skip
         if missing:
             raise ScoreError(f"{path}:{number}: has no {', '.join(sorted(missing))}")
-    return score_lines(rows, facts)
+    return rows
 
 
 def score_lines(rows: Iterable[dict[str, Any]], facts: Facts | None = None) -> Score:

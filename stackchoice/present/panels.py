@@ -1,0 +1,274 @@
+"""Widgets of question 1: a model on a machine, and an engine's printed figures.
+
+A panel holds texts. A change is tried on all of them together; what cannot be is refused in one
+line, and the last valid values and result stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+
+from stackchoice.errors import InputError, StackchoiceError
+from stackchoice.facts import Facts
+from stackchoice.fit import PremiseCheck, check_premises
+from stackchoice.fit.admission import launch
+from stackchoice.fit.sizing import Sizing, size
+from stackchoice.present.fields import NOT_KNOWN
+from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.report import Section
+from stackchoice.present.widgets import dropdown, error_html, text_field
+
+OWN = "the engine's or model's own"
+NO_ENGINE = "none"
+#: Above any figure that an engine prints; a longer number is a slip of the hand.
+MOST = 10**12
+
+
+class _Panel(ipywidgets.VBox):
+    """Fields of text and choice, a message and a view. ``values`` are the last valid texts."""
+
+    def __init__(self, facts: Facts, fields: dict[str, Any], values: dict[str, str]) -> None:
+        self.facts, self.fields, self.values, self.error = facts, fields, values, ""
+        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self._settling = False
+        self.result = self._answer(values)
+        for name, field in fields.items():
+            field.observe(self._handler(name), names="value")
+        self._show()
+        row = ipywidgets.Layout(flex_flow="row wrap")
+        super().__init__([ipywidgets.HBox(list(fields.values()), layout=row), self.message,
+                          self.view])  # fmt: skip
+
+    def set(self, name: str, text: str) -> None:
+        """Put a value into one field, exactly as typing it does."""
+        if name not in self.fields:
+            raise InputError(f"no field {name!r}; it is one of: {', '.join(self.fields)}")
+        try:
+            values = self._follow({**self.values, name: text}, name)
+            result = self._answer(values)
+        except StackchoiceError as error:
+            self.error = " ".join(str(error).split())
+        else:
+            self.error, self.values, self.result = "", values, result
+        self._show()
+
+    def _answer(self, values: dict[str, str]) -> Any:
+        raise NotImplementedError
+
+    def _table(self) -> Section:
+        raise NotImplementedError
+
+    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
+        """Return the values with what a change of one field brings along."""
+        return values
+
+    def _handler(self, name: str) -> Callable[[Any], None]:
+        def changed(change: Any) -> None:
+            if not self._settling:
+                self.set(name, str(change["new"]))
+
+        return changed
+
+    def _show(self) -> None:
+        self._settling = True
+        try:
+            for name, field in self.fields.items():
+                field.value = self.values[name]
+        finally:
+            self._settling = False
+        self.message.value = error_html(self.error) if self.error else ""
+        self.view.value = self._table().html
+
+
+class SizingPanel(_Panel):
+    """Question 1 for any artifact on any machine of the fact base.
+
+    Parameters
+    ----------
+    facts
+        The fact base.
+    start
+        First values of fields, by name: ``model``, ``artifact``, ``machine``, ``devices``,
+        ``context_tokens``, ``cache_type``, ``engine`` (for which cures are worked out).
+
+    Attributes
+    ----------
+    sizing, values, error
+        The last valid sizing with the texts it came from, and what was said of the last refused
+        value (else an empty text).
+    """
+
+    def __init__(self, facts: Facts, **start: str) -> None:
+        values = {
+            "model": "Qwen/Qwen3.8-27B", "machine": "h100_sxm", "devices": "1",
+            "context_tokens": "8192", "cache_type": OWN, "engine": "vllm", **start,
+        }  # fmt: skip
+        artifacts = _artifacts(facts, values["model"])
+        values.setdefault("artifact", artifacts[0][1])
+        machines = [(m.name, m.id) for m in facts.machines.values()]
+        engines = [(NO_ENGINE, NO_ENGINE), *((e.name, e.id) for e in facts.engines.values())]
+        fields = {
+            "model": dropdown("Model", _models(facts), values["model"]),
+            "artifact": dropdown("Weights", artifacts, values["artifact"]),
+            "machine": dropdown("Machine", machines, values["machine"]),
+            "devices": text_field("Devices", values["devices"]),
+            "context_tokens": text_field("Context (tokens)", values["context_tokens"]),
+            "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
+            "engine": dropdown("What helps, in engine", engines, values["engine"]),
+        }
+        super().__init__(facts, fields, values)
+
+    @property
+    def sizing(self) -> Sizing:
+        """The last valid result."""
+        return self.result
+
+    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
+        if changed != "model":
+            return values
+        return {**values, "artifact": _artifacts(self.facts, values["model"])[0][1]}
+
+    def _answer(self, values: dict[str, str]) -> Sizing:
+        model = _named(self.facts.models, values["model"])
+        artifacts = {a.id: a for a in model.artifacts}
+        return size(
+            model, _named(artifacts, values["artifact"]),
+            _named(self.facts.machines, values["machine"]), self.facts,
+            devices=_whole(values["devices"], "devices"),
+            context_tokens=_whole(values["context_tokens"], "context"),
+            kv_dtype=_cache_type(values["cache_type"]),
+            engines=[values["engine"]] if values["engine"] != NO_ENGINE else [],
+        )  # fmt: skip
+
+    def _show(self) -> None:
+        """Offer the weights of the chosen model, then show what stands."""
+        self._settling = True
+        self.fields["artifact"].options = _artifacts(self.facts, self.values["model"])
+        super()._show()
+
+    def _table(self) -> Section:
+        return sizing_table(self.sizing)
+
+
+class PremisePanel(_Panel):
+    """Which premises reproduce what an engine printed at its start.
+
+    The first values are those of a start on a GH200 whose pool line two premises reproduce.
+
+    Parameters
+    ----------
+    facts
+        The fact base.
+    start
+        First values of fields, by name: ``engine``, ``release``, ``model``, ``cache_type``,
+        ``devices``, ``context_tokens``, ``printed_tokens``, ``memory_gib``, ``concurrency``,
+        ``batched_tokens``.
+
+    Attributes
+    ----------
+    check, values, error
+        The last valid check with the texts it came from, and what was said of the last refused
+        value (else an empty text).
+    """
+
+    def __init__(self, facts: Facts, **start: str) -> None:
+        values = {
+            "engine": "vllm", "release": "0.19.1", "model": "Qwen/Qwen3.8-27B",
+            "cache_type": "fp8", "devices": "1", "context_tokens": "262144",
+            "printed_tokens": "448448", "memory_gib": "54.82", "concurrency": NOT_KNOWN,
+            "batched_tokens": NOT_KNOWN, **start,
+        }  # fmt: skip
+        engines = [(e.name, e.id) for e in facts.engines.values()]
+        labels = {
+            "release": "Release", "devices": "Devices (tensor parallel)",
+            "context_tokens": "Context (tokens)",
+            "printed_tokens": "Printed pool (tokens)", "memory_gib": "Printed memory (GiB)",
+            "concurrency": "Printed concurrency", "batched_tokens": "Batched tokens (setting)",
+        }  # fmt: skip
+        fields = {
+            "engine": dropdown("Engine", engines, values["engine"]),
+            "model": dropdown("Model", _models(facts), values["model"]),
+            "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
+            **{name: text_field(label, values[name]) for name, label in labels.items()},
+        }
+        super().__init__(facts, fields, values)
+
+    @property
+    def check(self) -> PremiseCheck:
+        """The last valid result."""
+        return self.result
+
+    def _answer(self, values: dict[str, str]) -> PremiseCheck:
+        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
+        if (batched := _known(values["batched_tokens"])) is not None:
+            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
+        asked = launch(
+            values["engine"], values["release"],
+            _named(self.facts.models, values["model"]).config.value or {},
+            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
+            settings=settings, facts=self.facts,
+        )  # fmt: skip
+        if asked.release.order is None:
+            raise InputError(f"release {values['release']!r}: not a number; write it as 0.19.1")
+        return check_premises(
+            asked, printed_tokens=_whole(values["printed_tokens"], "printed pool"),
+            memory_gib=_amount(values["memory_gib"], "printed memory"),
+            concurrency=_amount(values["concurrency"], "printed concurrency"),
+        )  # fmt: skip
+
+    def _table(self) -> Section:
+        return premises_table(self.check)
+
+
+def _named(records: dict[str, Any], name: str) -> Any:
+    if name not in records:
+        raise InputError(f"{name!r}: not in the fact base; choose one of the list")
+    return records[name]
+
+
+def _models(facts: Facts) -> list[tuple[str, str]]:
+    return [(model.name, model.id) for model in facts.models.values()]
+
+
+def _artifacts(facts: Facts, model: str) -> list[tuple[str, str]]:
+    return [(f"{a.label} ({a.format})", a.id) for a in _named(facts.models, model).artifacts]
+
+
+def _cache_types(facts: Facts) -> list[tuple[str, str]]:
+    return [(OWN, OWN), *((form.id, form.id) for form in facts.memory.kv_formats)]
+
+
+def _cache_type(text: str) -> str | None:
+    return None if text == OWN else text
+
+
+def _known(text: str) -> str | None:
+    return None if text.strip().lower() in ("", NOT_KNOWN) else text
+
+
+def _whole(text: str, what: str) -> int:
+    """Read a whole number from 1 on; thousands may be set off by commas."""
+    try:
+        value = int(text.strip().replace(",", ""))
+    except ValueError:
+        raise InputError(f"{what}: {text!r} is no whole number; write digits") from None
+    if not 1 <= value <= MOST:
+        raise InputError(f"{what}: {text!r} is not from 1 to {MOST:,}; write digits")
+    return value
+
+
+def _amount(text: str, what: str) -> float | None:
+    """Read a positive number as it was printed; None where it is not known."""
+    if _known(text) is None:
+        return None
+    try:
+        value = float(text.strip().replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MOST:
+        raise InputError(f"{what}: {text!r} is no such number; write one such as 54.82")
+    return value
