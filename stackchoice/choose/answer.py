@@ -55,8 +55,10 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     if team.veto:
         judged = [(_vetoed(c), engine, site) for c, engine, site in judged]
     survivors = [(c, e, s) for c, e, s in judged if c.status == "viable"]
-    # An option whose hard facts are unknown is not preferred while a proven one survives.
-    proven = [entry for entry in survivors if not entry[0].unknown] or survivors
+    # An option whose hard facts are unknown is not preferred while a proven one survives, and
+    # one whose weights are not known to fit is not recommended at all.
+    fitting = [entry for entry in survivors if entry[2].row.pool_bytes is not None]
+    proven = [entry for entry in fitting if not entry[0].unknown] or fitting
     results = pushes(facts.rules, _situation(scenario, facts, point, proven))
     alive = {engine for _, engine, _ in proven}
     found_conflicts = conflicts(results, alive)
@@ -74,7 +76,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     cost = compare(scenario, facts, point, site, bought and bought[1], tokens, lines)
     verdict = recommend(
         scenario, facts, point, best=best, best_rule=rule, tied_with=tied, seller=seller,
-        sellers=sellers, pushes=results, lines=lines,
+        sellers=sellers, pushes=results, lines=lines, fit_unknown=bool(survivors) and not fitting,
     )  # fmt: skip
     return Answer(
         candidates=[c for c, _, _ in judged] + sellers,
