@@ -12,6 +12,7 @@ import typer
 
 from stackchoice.choose import Decision, decide
 from stackchoice.errors import EndpointError, ScenarioError, StackchoiceError
+from stackchoice.fit.admissions import DEFAULTS
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
 from stackchoice.version import VERSION
@@ -224,6 +225,14 @@ def _summary(decision: Decision) -> str:
             else f"{row.live_sequences} ({row.evidence.value})"
         )
         lines.append(f"  live sequences, {row.basis}: {live}")
+    if fit.rows:
+        basis = fit.rows[0].basis
+        admitted = [
+            f"{row.engine} {row.live_sequences}"
+            for row in fit.admissions
+            if (row.basis, row.settings) == (basis, DEFAULTS) and row.live_sequences is not None
+        ]
+        lines.append(f"  what each engine admits, {basis}: {', '.join(admitted) or 'unknown'}")
     for line in cost.lines:
         if line.infrastructure_usd is None or line.total_usd is None:
             lines.append(f"  {line.path}: USD a month unknown")
@@ -232,7 +241,10 @@ def _summary(decision: Decision) -> str:
             f"  {line.path}: {line.infrastructure_usd:,.2f} USD a month ({line.evidence.value}), "
             f"{line.total_usd:,.2f} with people and one-time cost ({line.total_evidence.value})"
         )
-    lines += [f"  on condition: {text}" for text in decision.conditions]
+    lines += [
+        f"  {text}" if text.startswith("contradiction") else f"  on condition: {text}"
+        for text in decision.conditions
+    ]
     return "\n".join(lines)
 
 
