@@ -423,3 +423,18 @@ def test_equal_configurations_do_not_hang_on_the_order_of_the_machines(changed, 
     }
     assert len(found) == 1
     assert "H100" in found.pop()
+
+
+@pytest.mark.parametrize("name", ["json-chat", "nvidia-throughput", "apple-one-user"])
+def test_decide_reads_no_file_clock_or_network(name, monkeypatch, facts):
+    scenario = load_scenario(name)
+
+    def refuse(*_, **__):
+        raise AssertionError("decide must be pure")
+
+    monkeypatch.setattr("stackchoice.facts.load._load", refuse)
+    for target in ("builtins.open", "pathlib.Path.open", "time.time", "socket.socket"):
+        monkeypatch.setattr(target, refuse)
+    decision = decide(scenario, facts)
+    monkeypatch.undo()
+    assert decision == decide(scenario, facts)
