@@ -29,7 +29,8 @@ def run(name, tmp_path, **parameters):
     """Execute a notebook in an empty folder and return it."""
     return papermill.execute_notebook(
         notebooks_dir() / name, tmp_path / f"run-{Path(name).name}", parameters,
-        kernel_name="python3", progress_bar=False, cwd=tmp_path, extra_arguments=["--log-level=ERROR"],
+        kernel_name="python3", progress_bar=False, cwd=tmp_path,
+        extra_arguments=["--log-level=ERROR"],
     )  # fmt: skip
 
 
