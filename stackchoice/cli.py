@@ -14,10 +14,12 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import EndpointError, ScenarioError, StackchoiceError
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
+from stackchoice.version import VERSION
 
 app = typer.Typer(
     help="Choose how to serve an open-weight language model, and prove the choice.",
     no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
@@ -40,6 +42,15 @@ def main() -> NoReturn:
               file=sys.stderr)  # fmt: skip
         sys.exit(2)
     sys.exit(0)
+
+
+@app.callback()
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        print(f"stackchoice {VERSION}")
+        raise typer.Exit
 
 
 @app.command("decide")

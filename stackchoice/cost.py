@@ -135,7 +135,10 @@ def owned_parts_usd(
 
 
 def owned_energy_usd(machine: Machine, devices: int, hours: float, facts: Facts) -> Decimal | None:
-    """Return the power bill of hardware already paid for, at full board power: an upper bound."""
+    """Return the power bill of hardware already paid for, at full board power.
+
+    Idle hours, the host around the accelerators, and PUE are left out.
+    """
     if machine.board_power_w.value is None:
         return None
     kilowatts = decimal(machine.board_power_w.value) * devices / 1000

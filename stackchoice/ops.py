@@ -45,9 +45,12 @@ def duties(scenario: Scenario) -> list[Duty]:
     return found
 
 
-def people(facts: Facts, path: Path, *, one_user: bool) -> Datum[float]:
-    """Full-time equivalents a path takes. One user at a machine of their own takes none."""
-    if one_user and path != "rented":
+def people(facts: Facts, path: Path, *, one_user: bool, already_owned: bool) -> Datum[float]:
+    """Full-time equivalents a path takes.
+
+    One user with a machine that is there already, or with a metered endpoint, takes none.
+    """
+    if one_user and (path == "managed" or (path == "owned" and already_owned)):
         return Datum[float](
             value=0.0, evidence=Evidence.ASSUMED, note="the single user is the operator"
         )

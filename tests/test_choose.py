@@ -255,6 +255,24 @@ def test_totals_that_nearly_agree_are_too_close_to_call(changed, facts):
     assert decision.option("keep what runs today").status == "too close to call"
 
 
+def test_what_is_not_known_to_fit_is_not_recommended(changed, facts):
+    """Weights of unknown size: nothing is chosen, and the verdict says what to find out."""
+    model = next(m for m in facts.models.values() for a in m.artifacts if not a.weights_bytes.known)
+    artifact = next(a for a in model.artifacts if not a.weights_bytes.known)
+    scenario = changed(
+        "internal-api", model__id=model.id, model__artifacts=[artifact.id],
+        candidates__machines=[{"id": "h100_sxm"}],
+    )  # fmt: skip
+    decision = decide(scenario, facts)
+    assert decision.best_self_hosted is None
+    assert decision.recommended is None
+
+
+def test_data_that_may_not_leave_is_not_priced_on_a_rented_machine(changed, facts):
+    decision = decide(changed("json-chat", constraints__data_may_leave=False), facts)
+    assert {line.path for line in decision.cost.lines} == {"owned"}
+
+
 def test_an_unknown_context_leaves_the_fit_unknown(changed, facts):
     decision = decide(changed("json-chat", workload__context_tokens="not known"), facts)
     assert {row.live_sequences for row in decision.fit.rows} == {None}
@@ -391,3 +409,17 @@ def test_lengths_that_contradict_each_other_are_said(changed, facts):
         "contradiction: workload.input_tokens is 100,000, more than workload.context_tokens "
         "of 8,192"
     ]
+
+
+def test_equal_configurations_do_not_hang_on_the_order_of_the_machines(changed, facts):
+    """Without a context length nothing tells the capacity of the two machines apart."""
+    machines = [{"id": "h200_sxm"}, {"id": "h100_sxm", "already_owned": True}]
+    found = {
+        decide(
+            changed("json-chat", workload__context_tokens="not known", candidates__machines=order),
+            facts,
+        ).best_self_hosted_configuration
+        for order in (machines, machines[::-1])
+    }
+    assert len(found) == 1
+    assert "H100" in found.pop()

@@ -212,9 +212,10 @@ def test_the_key_is_sent_and_kept_nowhere(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_model_list_that_quotes_the_key_is_redacted() -> None:
     """The list is a tuple in the record, and tuples were once passed over."""
-    event = {"server": {"model_ids": ("m", "sk-secret-0815"), "sk-secret-0815": 1}}
+    ids = ("m", "sk-secret-0815", "it is sk-secret-0…")
+    event = {"server": {"model_ids": ids, "sk-secret-0815": 1}}
     assert _redacted(event, "sk-secret-0815") == {
-        "server": {"model_ids": ["m", "[redacted]"], "[redacted]": 1}
+        "server": {"model_ids": ["m", "[redacted]", "it is [redacted]…"], "[redacted]": 1}
     }
 
 

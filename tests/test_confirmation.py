@@ -23,11 +23,14 @@ def test_this_machine_is_predicted_before_and_judged_after(tmp_path):
     )
     assert lines[0].startswith("before running")
     assert Passport.load(path) == passport
-    assert passport.validity.valid, passport.validity.reasons
+    # Other programs may be busy here; then the run says so and judges nothing.
+    busy = passport.identity.machine.busy_share
+    assert passport.validity.valid is (busy <= 0.3), passport.validity.reasons
     assert passport.results.decode_tokens_per_s.n == 3
-    expected = passport.prediction.verdict(passport.results.decode_tokens_per_s.median)
+    measured = passport.results.decode_tokens_per_s.median if passport.validity.valid else None
+    expected = passport.prediction.verdict(measured)
     assert passport.verdicts == {"decode_tokens_per_s": expected}
-    assert expected in ("confirmed", "refuted")
+    assert expected in ("confirmed", "refuted", "not measured")
     assert "quality of the model" in describe(passport, path)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from stackchoice.errors import FactsError
 from stackchoice.facts import Facts, data_dir, load_facts
+from stackchoice.facts.yaml import read_facts, read_yaml
 
 QWEN = "Qwen/Qwen3.8-27B"
 ENGINES = {
@@ -526,3 +527,12 @@ class TestBrokenCopy:
     def test_a_missing_folder_is_named(self, tmp_path):
         with pytest.raises(FactsError, match="no such folder of facts"):
             load_facts(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(data_dir().rglob("*.yaml")), ids=lambda p: str(p.relative_to(data_dir()))
+)
+def test_the_fast_reader_reads_what_the_strict_one_reads(path, monkeypatch):
+    """The strict reader refuses repeated keys and older YAML; both give the same values."""
+    monkeypatch.setattr("stackchoice.facts.yaml.MAX_BYTES", 4 * 2**20)
+    assert read_facts(path) == read_yaml(path)

@@ -41,5 +41,8 @@ def test_an_unknown_share_is_not_guessed(team):
 
 
 def test_one_user_at_a_machine_of_their_own_takes_no_people(facts):
-    assert people(facts, "owned", one_user=True).value == 0
-    assert people(facts, "rented", one_user=True).value == facts.assumed("ops_fte_rented")
+    assert people(facts, "owned", one_user=True, already_owned=True).value == 0
+    assert people(facts, "managed", one_user=True, already_owned=False).value == 0
+    for path in ("owned", "rented"):
+        found = people(facts, path, one_user=True, already_owned=False)
+        assert found.value == facts.assumed(f"ops_fte_{path}")

@@ -55,8 +55,10 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     if team.veto:
         judged = [(_vetoed(c), engine, site) for c, engine, site in judged]
     survivors = [(c, e, s) for c, e, s in judged if c.status == "viable"]
-    # An option whose hard facts are unknown is not preferred while a proven one survives.
-    proven = [entry for entry in survivors if not entry[0].unknown] or survivors
+    # An option whose hard facts are unknown is not preferred while a proven one survives, and
+    # one whose weights are not known to fit is not recommended at all.
+    fitting = [entry for entry in survivors if entry[2].row.pool_bytes is not None]
+    proven = [entry for entry in fitting if not entry[0].unknown] or fitting
     results = pushes(facts.rules, _situation(scenario, facts, point, proven))
     alive = {engine for _, engine, _ in proven}
     found_conflicts = conflicts(results, alive)
@@ -74,7 +76,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     cost = compare(scenario, facts, point, site, bought and bought[1], tokens, lines)
     verdict = recommend(
         scenario, facts, point, best=best, best_rule=rule, tied_with=tied, seller=seller,
-        sellers=sellers, pushes=results, lines=lines,
+        sellers=sellers, pushes=results, lines=lines, fit_unknown=bool(survivors) and not fitting,
     )  # fmt: skip
     return Answer(
         candidates=[c for c, _, _ in judged] + sellers,
@@ -131,6 +133,12 @@ def _best(
             pair[1].artifact.weight_bits.value or 0,
             -pair[1].choice.devices_per_replica,
             pair[1].live_sequences or 0,
+            # Still equal: never by the order in which somebody wrote the machines down.
+            pair[1].choice.already_owned,
+            pair[1].row.pool_bytes or 0,
+            pair[1].choice.count,
+            pair[1].machine.id,
+            pair[1].artifact.id,
         ),
     )
 

@@ -194,6 +194,14 @@ def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]
         )
         if point.known(less, more) and point[less] > point[more]
     ]
+    lengths = ("workload.input_tokens", "workload.output_tokens", "workload.context_tokens")
+    if not found and point.known(*lengths):
+        given, written, context = (point[path] for path in lengths)
+        if given + written > context:
+            found.append(
+                f"contradiction: input and output together are {given + written:,} tokens, more "
+                f"than the context of {context:,}"
+            )
     preset = facts.models[scenario.model.id].sampling_presets.get(scenario.workload.sampling_preset)
     thinking = point["workload.thinking"]
     if preset is None or thinking is None or preset.thinking == thinking:

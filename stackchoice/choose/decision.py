@@ -108,7 +108,10 @@ class Listing(TypedDict):
 
 
 class Cost(Record):
-    """The three paths, and the volume at which the answer flips."""
+    """The three paths, and the volume at which the answer flips.
+
+    ``*_with_people`` adds the monthly work of people; one-time cost stands in ``lines``.
+    """
 
     volume: Volume | None
     managed_usd_per_mtok: Decimal | None = None

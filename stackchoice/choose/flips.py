@@ -82,6 +82,8 @@ def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
     tokens = point["workload.input_tokens"]
     if point["workload.shared_prefix_tokens"] is None and tokens:
         found["workload.shared_prefix_tokens"] = (0, tokens)
+    if point["workload.resent_share"] is None:
+        found["workload.resent_share"] = (0.0, 1.0)
     if point["workload.volume_pattern"] is None:
         found["workload.volume_pattern"] = PATTERNS
     return found

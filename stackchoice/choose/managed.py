@@ -40,7 +40,8 @@ def managed_candidates(
         found = [
             Candidate(
                 option=OPTION, status="eliminated", question="workload shape",
-                reason=f"no offer of {scenario.model.id} by {whom} is in the fact base",
+                reason=f"no offer of {scenario.model.id} by {whom} is in the fact base; whether "
+                "others sell it is unknown",
             )
         ]  # fmt: skip
     return found

@@ -135,14 +135,17 @@ def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
         return [
             _line(
                 facts, point, "owned", f"{devices} x {site.machine.name}, already paid for",
-                energy, evidence=Evidence.ASSUMED,
-                note="the purchase is sunk; energy at full board power in active hours"
+                energy, evidence=Evidence.ASSUMED, already_owned=True,
+                note="the purchase is sunk; energy at full board power in active hours, without "
+                "idle hours, host and cooling"
                 if energy is not None
                 else "the machine's power draw or the days per month are unknown",
             )
         ]  # fmt: skip
     lines = []
-    if (price := _hour_price(facts, site)) is not None:
+    # Renting puts the data on somebody else's machine.
+    may_leave = point["constraints.data_may_leave"] is not False
+    if may_leave and (price := _hour_price(facts, site)) is not None:
         hours = facts.assumed("hours_per_month")
         lines.append(
             _line(
@@ -172,12 +175,14 @@ def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
 def _line(
     facts: Facts, point: Point, path: Path, what: str, usd: Decimal | None, *,
     evidence: Evidence, note: str = "", source: str = "", parts: dict[str, Decimal] | None = None,
+    already_owned: bool = False,
 ) -> CostLine:  # fmt: skip
     one_user = point["workload.users"] == 1
-    fte = people(facts, path, one_user=one_user)
+    fte = people(facts, path, one_user=one_user, already_owned=already_owned)
     salary = point["money.usd_per_engineer_month"]
     months = point["money.horizon_months"]
-    implementation = 0.0 if one_user else facts.assumed(f"implementation_usd_{path}")
+    nothing_to_set_up = one_user and (already_owned or path == "managed")
+    implementation = 0.0 if nothing_to_set_up else facts.assumed(f"implementation_usd_{path}")
     return CostLine(
         path=path,
         what=what,

@@ -35,6 +35,7 @@ def recommend(
     sellers: list[Candidate],
     pushes: list[PushResult],
     lines: list[CostLine],
+    fit_unknown: bool = False,
 ) -> Recommendation:
     """Choose between the survivors.
 
@@ -49,7 +50,10 @@ def recommend(
         )  # fmt: skip
     open_options = _open_options(scenario, point, best, seller, lines)
     if not open_options:
-        return Recommendation(option=None, because="no option survives the three questions")
+        because = "no option survives the three questions"
+        if fit_unknown:
+            because = "nothing that survives is known to fit; find its size and cache out first"
+        return Recommendation(option=None, because=because)
     if len(open_options) == 1:
         only = next(iter(open_options))
         return Recommendation(option=only, because=_sole_reason(only, best, best_rule, sellers))
@@ -102,7 +106,7 @@ def _cheapest(facts: Facts, known: dict[str, tuple[Decimal, str]]) -> Recommenda
     ranked = sorted(known.items(), key=lambda item: item[1][0])
     (first, (lowest, _)), (second, (next_usd, _)) = ranked[:2]
     sums = ", ".join(f"{text} {usd:,.0f} USD" for _, (usd, text) in ranked)
-    because = f"a month with people and one-time cost: {sums}"
+    because = f"a month with people and one-time cost, which are assumed: {sums}"
     gap = (next_usd - lowest) / next_usd if next_usd else Decimal(0)
     if gap < Decimal(str(facts.assumed("too_close_share"))):
         return Recommendation(

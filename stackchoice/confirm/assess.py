@@ -12,6 +12,7 @@ from stackchoice.confirm.plan import PROMPT_VERSION, Plan
 from stackchoice.confirm.reading import Failure, Sample
 from stackchoice.confirm.results import (
     DISCARD_RULES,
+    MAX_BUSY_SHARE,
     MAX_CACHED_SHARE,
     MIN_USABLE,
     RULES_SHA256,
@@ -87,6 +88,12 @@ def _validity(
     reasons = [f"canary {c.id} failed: {c.reason}" for c in failed]
     if results.usable < MIN_USABLE:
         reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}")
+    busy = identity.machine.busy_share if identity.machine else None
+    if busy is not None and busy > MAX_BUSY_SHARE:
+        reasons.append(
+            f"{busy:.0%} of this machine's CPU was in use by others before the start; stop them "
+            "and measure again"
+        )
     same = _same_model(events)
     if same is False:
         reasons.append("the model name changed during the run")

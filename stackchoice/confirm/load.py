@@ -148,7 +148,11 @@ def main() -> None:
 def _redacted(value: Any, key: str) -> Any:
     """Replace the key in every text; what is shorter than 8 is a placeholder and no secret."""
     if isinstance(value, str):
-        return value.replace(key, "[redacted]") if len(key) >= 8 else value
+        least = max(8, len(key) // 2)  # a text that was cut may end inside the key
+        if len(key) >= 8 and key[:least] in value:
+            for length in range(len(key), least - 1, -1):
+                value = value.replace(key[:length], "[redacted]")
+        return value
     if isinstance(value, dict):
         return {_redacted(k, key): _redacted(v, key) for k, v in value.items()}
     return [_redacted(v, key) for v in value] if isinstance(value, list | tuple) else value

@@ -20,6 +20,7 @@ from stackchoice.facts.datum import AsOf, Evidence, Record
 #: Far beyond any last-level cache a larger set reads at the same speed and only takes longer.
 MAX_WORKING_SET_BYTES = 256 * 2**20
 _BUDGET_S = 0.3
+_BUSY_WINDOW_S = 0.3
 
 
 class ProbedMachine(Record):
@@ -28,6 +29,7 @@ class ProbedMachine(Record):
     Cores are those this process may use: its affinity mask, then the quota of its control groups.
     Memory is bounded by the control groups' limits too. The bandwidth is that of one thread
     reading ``working_set_bytes`` in order: the median of the passes, with the slowest and fastest.
+    ``busy_share`` is the share of all CPU time that was in use just before the probe.
     """
 
     platform: str
@@ -41,6 +43,7 @@ class ProbedMachine(Record):
     read_gb_per_s_low: float = Field(gt=0, allow_inf_nan=False)
     read_gb_per_s_high: float = Field(gt=0, allow_inf_nan=False)
     read_passes: int
+    busy_share: float | None = None
     as_of: AsOf
     evidence: Literal[Evidence.MEASURED] = Evidence.MEASURED
 
@@ -62,6 +65,7 @@ def probe_machine(working_set_bytes: int) -> ProbedMachine:
         What one decode step reads, usually the size of the weights. It decides whether caches or
         memory are measured; clipped to 256 MiB and to a quarter of the available memory.
     """
+    busy = psutil.cpu_percent(interval=_BUSY_WINDOW_S) / 100
     limits = cgroup_limits()
     memory = psutil.virtual_memory()
     total = min(memory.total, limits.memory_bytes or memory.total)
@@ -85,6 +89,7 @@ def probe_machine(working_set_bytes: int) -> ProbedMachine:
         read_gb_per_s_low=min(rates),
         read_gb_per_s_high=max(rates),
         read_passes=len(rates),
+        busy_share=busy,
         as_of=dt.date.today().isoformat(),
     )
 

@@ -16,6 +16,7 @@ from stackchoice.facts.datum import Evidence, Record
 FLOORS = {"p50": 11, "p95": 130, "p99": 662}
 MIN_TOKENS = 16
 MIN_USABLE = 3
+MAX_BUSY_SHARE = 0.3
 #: What every request shares through the chat template, and less than one block of any cache.
 TEMPLATE_TOKENS = 16
 MAX_CACHED_SHARE = 0.01
@@ -25,6 +26,8 @@ DISCARD_RULES = (
     "a request that failed, in any class, gives no timing",
     f"fewer than {MIN_TOKENS} completion tokens, or tokens unknown, gives no ITL and decode rate",
     f"fewer than {MIN_USABLE} decode rates left: the run is invalid",
+    f"more than {MAX_BUSY_SHARE:.0%} of this machine's CPU in use before the start: the run is "
+    "invalid",
     "a canary that fails, before or after: the run is invalid",
     "a model name that changes during the run: the run is invalid",
 )

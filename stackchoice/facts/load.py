@@ -36,7 +36,7 @@ from stackchoice.facts.records import (
     ServerPrice,
     ShareModel,
 )
-from stackchoice.facts.yaml import read_yaml
+from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -160,7 +160,7 @@ def _load(folder: Path) -> Facts:
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
     raw = path.read_bytes()
     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + raw + b"\0")
-    return _resolve_sources(read_yaml(path), path)
+    return _resolve_sources(read_facts(path), path)
 
 
 def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:

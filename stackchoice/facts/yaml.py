@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -18,8 +19,10 @@ from ruamel.yaml.events import (
 
 from stackchoice.errors import StackchoiceError
 
-#: A scenario or fact file is a page or two; anything near this is not one.
-MAX_BYTES = 4 * 2**20
+#: A scenario is a page or two, and the reader that knows lines is slow.
+MAX_BYTES = 2**18
+#: The largest of our own tables are some hundred kilobytes.
+MAX_FACTS_BYTES = 4 * 2**20
 #: Ours need five levels; a parser that recurses needs a bound.
 MAX_DEPTH = 40
 
@@ -34,7 +37,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
     Parameters
     ----------
     path
-        The file. At most 4 MiB, no aliases (they can blow up), no merge keys, tags or
+        The file. At most 256 KiB, no aliases (they can blow up), no merge keys, tags or
         repeated keys, and no older YAML (in which ``1:30`` is a number).
     with_lines
         Keep ruamel's commented tree, which knows lines and comments; else plain dicts.
@@ -44,19 +47,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
     YamlError
         When the file is missing, too large, not UTF-8 or not a YAML mapping.
     """
-    try:
-        with path.open("rb") as file:  # a device or a pipe has no size to ask for
-            raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise YamlError(f"{path}: too large; a file of {MAX_BYTES} bytes is the limit")
-        text = raw.decode("utf-8")
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        reason = getattr(error, "strerror", "no such name")
-        if isinstance(error, UnicodeDecodeError):
-            reason = "not UTF-8 text"
-        raise YamlError(
-            f"{path}: cannot be read ({reason}); give the path of a YAML file"
-        ) from None
+    text = _text(path, MAX_BYTES)
     try:
         _refuse(text, path)
         tree = YAML(typ="rt" if with_lines else "safe", pure=True).load(text)
@@ -65,9 +56,29 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
         raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
     except (YAMLError, RecursionError, ValueError) as error:
         raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
-    if not isinstance(tree, dict):
-        raise YamlError(f"{path}: holds {type(tree).__name__}, not a mapping of keys to values")
-    return tree
+    return _mapping(tree, path)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read one file of the fact base, by the C parser: ten times faster, and without lines.
+
+    Raises
+    ------
+    YamlError
+        When the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
+    """
+    text = _text(path, MAX_FACTS_BYTES)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+            raise YamlError(f"{path}: YAML aliases (*name) are not accepted; write the value out")
+        tree = yaml.load(text, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
+    return _mapping(tree, path)
 
 
 def shown(value: Any, limit: int = 120) -> str:
@@ -78,6 +89,28 @@ def shown(value: Any, limit: int = 120) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _text(path: Path, limit: int) -> str:
+    try:
+        with path.open("rb") as file:  # a device or a pipe has no size to ask for
+            raw = file.read(limit + 1)
+        if len(raw) > limit:
+            raise YamlError(f"{path}: too large; a file of {limit} bytes is the limit")
+        return raw.decode("utf-8")
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        reason = getattr(error, "strerror", "no such name")
+        if isinstance(error, UnicodeDecodeError):
+            reason = "not UTF-8 text"
+        raise YamlError(
+            f"{path}: cannot be read ({reason}); give the path of a YAML file"
+        ) from None
+
+
+def _mapping(tree: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        raise YamlError(f"{path}: holds {type(tree).__name__}, not a mapping of keys to values")
+    return tree
 
 
 def _refuse(text: str, path: Path) -> None:
