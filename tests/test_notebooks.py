@@ -2,6 +2,7 @@
 
 import ast
 import json
+from pathlib import Path
 
 import nbformat
 import papermill
@@ -10,9 +11,14 @@ import pytest
 from stackchoice import decide, load_scenario, save_scenario
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present.report import SECTION_MIME, SECTIONS
+from stackchoice.score.capacity import ASKS
 
 NOTEBOOKS = sorted(notebooks_dir().rglob("*.ipynb"))
-ROOM = [path for path in NOTEBOOKS if path.name in ("00_start.ipynb", "report.ipynb")]
+ROOM = [
+    path
+    for path in NOTEBOOKS
+    if path.name in ("00_start.ipynb", "01_hardware_fit.ipynb", "report.ipynb")
+]
 
 
 def read(path):
@@ -22,9 +28,20 @@ def read(path):
 def run(name, tmp_path, **parameters):
     """Execute a notebook in an empty folder and return it."""
     return papermill.execute_notebook(
-        notebooks_dir() / name, tmp_path / name, parameters, kernel_name="python3",
-        progress_bar=False, cwd=tmp_path, extra_arguments=["--log-level=ERROR"],
+        notebooks_dir() / name, tmp_path / f"run-{Path(name).name}", parameters,
+        kernel_name="python3", progress_bar=False, cwd=tmp_path,
+        extra_arguments=["--log-level=ERROR"],
     )  # fmt: skip
+
+
+def variables(name, tmp_path, code, **parameters):
+    """Execute a notebook with a last cell of the test's own and return what that cell ends in."""
+    notebook = read(notebooks_dir() / name)
+    cell = nbformat.v4.new_code_cell(code, metadata={"tags": ["result"]})
+    notebook.cells.append(cell)
+    asked = tmp_path / "asked.ipynb"
+    nbformat.write(notebook, asked)
+    return result(run(asked, tmp_path, **parameters))
 
 
 def result(notebook):
@@ -57,6 +74,47 @@ def test_start_picks_up_what_was_saved(tmp_path, facts, changed):
     mine = changed("json-chat", constraints__data_may_leave=False)
     save_scenario(mine, tmp_path / "my-json-chat.yaml")
     assert decide(mine, facts).verdict == result(run("00_start.ipynb", tmp_path))
+
+
+def test_hardware_fit_holds_the_librarys_numbers(tmp_path, facts):
+    """Budgets, admissions, premises, openings, the two premises and the score, as variables."""
+    found = variables("01_hardware_fit.ipynb", tmp_path, """
+{
+    "decision": decision.model_dump_json(),
+    "budgets": [row.live_sequences for row in decision.fit.rows],
+    "admitted": [a.live_sequences for a in decision.fit.admissions],
+    "premises": [p.bytes_at_context for p in one.premises],
+    "headroom": [row.pool_bytes for o in openings for row in o.rows],
+    "fits": [row.fits for o in openings for row in o.rows],
+    "panel": (panel.error, panel.sizing.context_tokens),
+    "first": (printed.error, printed.check.reproducing, printed.check.separable),
+    "second": (second.reproducing, second.separable),
+    "right": {ask: tally.right for ask, tally in score.by_ask.items()},
+    "wrong": sum(tally.wrong for tally in score.by_ask.values()),
+}
+""", scenario="json-chat")  # fmt: skip
+    expected = decide(load_scenario("json-chat"), facts)
+    assert json.loads(found["decision"]) == expected.model_dump(mode="json")
+    assert found["budgets"] == [36, 33, 41]
+    assert found["admitted"] == [a.live_sequences for a in expected.fit.admissions]
+    assert {34, 28, 15, 36} <= set(found["admitted"])
+    assert [size / 2**30 for size in found["premises"]] == [192, 32, 8]
+    assert all(found["fits"])
+    assert min(found["headroom"]) > 0
+    assert found["panel"] == ("", 8192)
+    both = ["all_layers", "grouped_blocks_over_groups"]
+    assert found["first"] == ("", both, False)
+    assert set(both) <= set(found["second"][0])
+    assert not found["second"][1]
+    assert set(found["right"]) == set(ASKS)
+    assert found["wrong"] == 0
+
+
+def test_hardware_fit_takes_another_scenario(tmp_path, facts):
+    live = "[row.live_sequences for row in decision.fit.rows]"
+    found = variables("01_hardware_fit.ipynb", tmp_path, live, scenario="apple-one-user")
+    expected = decide(load_scenario("apple-one-user"), facts)
+    assert found == [row.live_sequences for row in expected.fit.rows]
 
 
 def test_report_writes_the_decision(tmp_path, facts):

@@ -81,13 +81,14 @@ def size(
         "weights_bytes": artifact.weights_bytes,
         "workspace_bytes": workspace_bytes(facts),
         "bytes_per_sequence": per_sequence,
-        "note": note,
     }
+    usable = usable_bytes(machine, devices)
+    notes = "; ".join(text for text in (note, usable.note) if text)
     rows = [
-        fit_row("the vendor's GB", memory_bytes=nominal_bytes(machine, devices), **shared),
         fit_row(
-            "the memory the machine reports", memory_bytes=usable_bytes(machine, devices), **shared
+            "the vendor's GB", memory_bytes=nominal_bytes(machine, devices), note=note, **shared
         ),
+        fit_row("the memory the machine reports", memory_bytes=usable, note=notes, **shared),
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
