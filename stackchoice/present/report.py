@@ -21,6 +21,8 @@ from stackchoice.present.admissions import admission_table
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.sources import sources
 from stackchoice.scenario import Scenario, load_scenario
+from stackchoice.score import Score, score_public
+from stackchoice.score.capacity import ASKS as MEMORY_ASKS
 from stackchoice.this_machine import facts_for, with_machine
 
 #: The sections of a report in their order: name -> heading.
@@ -110,7 +112,12 @@ class Report:
             "admissions": admission_table(self.decision.fit.admissions),
             "cost": charts.cost_chart(self.decision.cost),
             "decode": self._decode(),
+            "ledger": lambda: self._ledger,
         }
+
+    @cached_property
+    def _ledger(self) -> Score:
+        return score_public(MEMORY_ASKS, self.facts)
 
     def section(self, name: str) -> Section:
         """Render one section of :data:`SECTIONS`."""
