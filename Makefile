@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 MEASURED := reports/this-machine.passport.json
 
-.PHONY: report measure test lint lab doctor clean
+.PHONY: report measure sample test lint lab doctor clean
 
 report: $(READY) $(MEASURED)
 	$(BIN)/stackchoice report json-chat
@@ -25,6 +25,13 @@ test: $(READY) lint
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The committed samples: the worked case in each format.
+sample: $(READY)
+	$(BIN)/stackchoice report json-chat --pdf
+	cp reports/json-chat.html reports/sample.html
+	cp reports/json-chat.json reports/sample.json
+	cp reports/json-chat.pdf reports/sample.pdf
 
 lab: $(READY)
 	$(BIN)/stackchoice lab
