@@ -22,6 +22,7 @@ from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import load_facts
 from stackchoice.facts.interval import Interval
+from stackchoice.fit import Speed
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
 from stackchoice.this_machine import facts_for, with_machine, working_set_bytes
 
@@ -72,8 +73,8 @@ def confirm_scenario(
     }  # fmt: skip
     if endpoint_url is not None:
         target = Endpoint(base_url=endpoint_url, model=model or "", api_key_env=key_variable)
-        prediction = _prediction(loaded) if loaded else None
-        _announce(prediction, on_line)
+        speed = decide(loaded, facts_for(loaded)).fit.speed if loaded else None
+        prediction = _announce(speed, on_line)
         passport = confirm(target, prediction=prediction, **shared)
     else:
         assert loaded is not None
@@ -127,28 +128,21 @@ def _embedded(
             f"{scenario.model.id}; start a server for it and give --endpoint and --model"
         )
     decision = decide(scenario, with_machine(facts, machine))
-    prediction = decision.fit.speed.decode if decision.fit.speed else None
-    _announce(
-        prediction, on_line, decision.fit.speed and decision.fit.speed.decode_ceiling_tokens_per_s
-    )
+    prediction = _announce(decision.fit.speed, on_line)
     with EmbeddedEngine() as engine:
         return confirm(engine, prediction=prediction, machine=machine, **shared)
 
 
-def _prediction(scenario: Scenario) -> Interval | None:
-    speed = decide(scenario, facts_for(scenario)).fit.speed
-    return speed.decode if speed else None
-
-
-def _announce(
-    prediction: Interval | None, on_line: Callable[[str], None] | None, ceiling: float | None = None
-) -> None:
-    if on_line is None:
-        return
-    text = "nothing is predicted for it" if prediction is None else _interval(prediction)
-    on_line(f"before running: {text}")
-    if ceiling is not None:
-        on_line(f"before running: the bandwidth ceiling is {ceiling:,.1f} tokens/s")
+def _announce(speed: Speed | None, on_line: Callable[[str], None] | None) -> Interval | None:
+    """Say what is predicted before anything runs, and return it."""
+    prediction = speed.decode if speed else None
+    if on_line is not None:
+        text = "nothing is predicted for it" if prediction is None else _interval(prediction)
+        on_line(f"before running: {text}")
+        if speed is not None and speed.decode_ceiling_tokens_per_s is not None:
+            ceiling = speed.decode_ceiling_tokens_per_s
+            on_line(f"before running: the bandwidth ceiling is {ceiling:,.1f} tokens/s")
+    return prediction
 
 
 def _interval(found: Interval) -> str:
