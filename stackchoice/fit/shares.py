@@ -17,7 +17,7 @@ from stackchoice.fit.shrink import Point, fit
 
 #: Prior spread, in logarithms, of each kind of effect.
 PRIORS = {
-    "one": 10.0, "slope": 2.0, "class": 0.2, "engine": 0.15, "device": 0.3, "cell": 0.2,
+    "one": 10.0, "slope": 2.0, "devices": 0.4, "class": 0.2, "engine": 0.15, "device": 0.3, "cell": 0.2,
     "source": 0.4,
 }  # fmt: skip
 
@@ -48,17 +48,23 @@ def features(run: Run) -> dict[str, float]:
 def _decode(run: Run, ceiling: float) -> dict[str, float]:
     """Fixed milliseconds a token, depth of unknown cache, and splitting over devices."""
     found = {
-        "slope:1 ms a token": -math.log1p(ceiling * 0.001),
-        "slope:5 ms a token": -math.log1p(ceiling * 0.005),
+        f"slope:{us} us a layer": -math.log1p(ceiling * us * 1e-6 * layers(run)) for us in LAYER_US
     }
-    if run.devices > 1:
-        found["slope:several devices"] = 1.0
-        # llama.cpp splits by layer unless told otherwise: one device works at a time.
-        if run.engine_family == "llama.cpp":
-            found["slope:split by layer"] = math.log2(run.devices)
+    if run.devices > 1 and not run.by_layer:
+        found[f"devices:{run.kernels} together"] = 1.0
+    elif run.devices > 1:
+        found["slope:split by layer"] = math.log2(run.devices)
     if run.cache_bytes is None and run.depth_tokens:
         found["slope:depth"] = math.log1p(run.depth_tokens / 8192)
     return found
+
+
+LAYER_US = (20, 100)
+
+
+def layers(run: Run) -> float:
+    """Layers that a model of this size usually has: 32 at 8e9 parameters, by the third root."""
+    return 32 * ((run.total_parameters or 8e9) / 8e9) ** (1 / 4)
 
 
 def _prefill(run: Run, ceiling: float) -> dict[str, float]:
