@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from stackchoice.fit.calibrate import fitted
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.runs import (
+    Run,
     asked_run,
     attention_operations,
     decode_ceiling,
@@ -17,7 +18,7 @@ from stackchoice.fit.runs import (
     prefill_ceiling,
     suspect_kernel_path,
 )
-from stackchoice.fit.shares import PRIORS, features, fit_shares, measured_runs, rough
+from stackchoice.fit.shares import PRIORS, features, fit_shares, layers, measured_runs, rough
 from stackchoice.fit.shrink import Point, fit, weighted_quantile
 
 
@@ -35,6 +36,18 @@ def test_fp8_against_bf16_and_a_card_against_a_desktop():
     assert decode_ceiling(1792, 17.1e9) / decode_ceiling(273, 17.1e9) == pytest.approx(
         6.56, abs=0.01
     )
+
+
+def test_devices_that_split_by_layer_take_turns():
+    run = Run(
+        phase="decode", device_class="gpu", engine_family="llama.cpp", encoding_family="4-bit",
+        bandwidth_gb_per_s=1000, active_bytes=50e9, active_parameters=10e9, total_bytes=200e9,
+        devices=4,
+    )  # fmt: skip
+    assert run.ceiling == pytest.approx(80)
+    assert run.model_copy(update={"by_layer": True}).ceiling == pytest.approx(20)
+    # 40e9 parameters in all: 32 layers times the fourth root of five
+    assert layers(run) == pytest.approx(32 * 1.4953, rel=1e-3)
 
 
 def test_prefill_ceiling_and_attention_re_derived():

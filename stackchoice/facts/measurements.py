@@ -85,9 +85,13 @@ class EngineFamily(Record):
 
 
 class SpeedClasses(Record):
-    """How runs are grouped for the intervals."""
+    """How runs are grouped for the intervals.
+
+    Engines ``split_by_layer`` give each device whole layers unless told otherwise.
+    """
 
     engine_families: list[EngineFamily] = []
+    split_by_layer: list[str] = []
     encodings: list[Encoding] = []
 
     def engine_family(self, engine: str) -> str:

@@ -33,7 +33,10 @@ SPARSE_BELOW = 0.7
 
 
 class Run(Record):
-    """One stream on ``devices`` devices. None is unknown; ``cache_bytes`` are read per token."""
+    """One stream on ``devices`` devices. None is unknown; ``cache_bytes`` are read per token.
+
+    Devices that split a model ``by_layer`` take turns at a single stream's token.
+    """
 
     phase: Literal["decode", "prefill"]
     device_class: str
@@ -42,6 +45,7 @@ class Run(Record):
     bandwidth_gb_per_s: float | None = None
     tera_ops_per_s: float | None = None
     devices: int = 1
+    by_layer: bool = False
     device: str = ""
     engine: str = ""
     kernels: str = "cuda"
@@ -60,13 +64,22 @@ class Run(Record):
     source: str = ""
 
     @property
+    def total_parameters(self) -> float | None:
+        """Parameters in all, by the bytes they take against those of the active ones."""
+        if not (self.active_parameters and self.total_bytes and self.active_bytes):
+            return self.active_parameters
+        return self.active_parameters * self.total_bytes / self.active_bytes
+
+    @property
     def ceiling(self) -> float | None:
         """Tokens per second that the memory (decode) or the arithmetic (prefill) would allow."""
         if self.phase == "decode":
             if not (self.bandwidth_gb_per_s and self.active_bytes):
                 return None
             touched = self.active_bytes + (self.cache_bytes or 0)
-            return decode_ceiling(self.bandwidth_gb_per_s, touched, self.devices)
+            return decode_ceiling(
+                self.bandwidth_gb_per_s, touched, 1 if self.by_layer else self.devices
+            )
         if not (self.tera_ops_per_s and self.active_parameters):
             return None
         return prefill_ceiling(
@@ -134,6 +147,7 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         bandwidth_gb_per_s=device.bandwidth_gb_per_s.value,
         tera_ops_per_s=rate,
         devices=row.device_count,
+        by_layer=row.engine.lower() in facts.speed_classes.split_by_layer,
         device=row.device,
         engine=row.engine.lower(),
         kernels=kernel_family(row.backend, device),
@@ -216,6 +230,7 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
         bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
         tera_ops_per_s=_rate(device, bits) if device else None,
         devices=given.get("tp") or stated.get("count") or 1,
+        by_layer=given.get("engine", "").lower() in facts.speed_classes.split_by_layer,
         device=device.id if device else "",
         engine=given.get("engine", "").lower(),
         kernels=kernel_family(stated.get("backend", ""), device),

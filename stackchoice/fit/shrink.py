@@ -28,7 +28,7 @@ NOISE = 0.2
 SWEEPS = 5
 
 #: What a row counts that its own source warns of.
-DOUBTFUL_WEIGHT = 0.25
+DOUBTFUL_WEIGHT = 0.1
 
 #: A spread that stands for none.
 TINY = 1e-6

@@ -74,7 +74,8 @@ def batch_one_speed(
     cache_bytes
         Cache and state of the sequence at its depth, read once per token beside the weights.
     devices
-        Devices that share one replica; rates add up, which no interconnect quite allows.
+        Devices that share one replica; rates add up, which no interconnect quite allows, unless
+        the engine splits by layer: then one device at a time works on a single stream's token.
     threads
         ``"one"`` for an engine held to one CPU thread, else ``"all"``.
     shares, classes, engine
@@ -85,7 +86,9 @@ def batch_one_speed(
     read = read_bytes(artifact)
     step = None if read is None else read + cache_bytes
     bandwidth = machine.bandwidth_gb_per_s.value
-    ceiling = bandwidth * GIGA * devices / step if bandwidth and step else None
+    by_layer = bool(classes and engine.lower() in classes.split_by_layer)
+    reading = 1 if by_layer else devices
+    ceiling = bandwidth * GIGA * reading / step if bandwidth and step else None
     if ceiling is None:
         unknown.append("bytes read per token" if bandwidth else "memory bandwidth")
     rate = _compute_rate(artifact, machine)
@@ -208,6 +211,7 @@ def _run(
         engine_family=classes.engine_family(engine) if engine else "any", engine=engine.lower(),
         encoding_family=encoding.family if encoding else "any", device=machine.id,
         bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
+        by_layer=engine.lower() in classes.split_by_layer,
         native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
         active_parameters=model.active_parameters.value or model.parameters.value,
         cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
