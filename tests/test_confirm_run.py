@@ -56,7 +56,8 @@ def engine() -> Iterator[EmbeddedEngine]:
 def test_a_real_engine_gives_a_valid_passport(engine: EmbeddedEngine, tmp_path: Path) -> None:
     steps: list[Progress] = []
     raw = tmp_path / "raw.jsonl"
-    machine = probe_machine(engine.model_path.stat().st_size)
+    probed = probe_machine(engine.model_path.stat().st_size)
+    machine = probed.model_copy(update={"busy_share": 0.0})  # whatever else runs here just now
     p = confirm(engine, prediction=ANY_SPEED, plan=SHORT, machine=machine, arm="embedded",
                 raw_path=raw, on_progress=steps.append)  # fmt: skip
     assert p.validity.reasons == ()
@@ -266,3 +267,13 @@ def test_a_killed_run_leaves_no_load_and_keeps_its_samples(tmp_path: Path) -> No
         asked = len(server.asked)
         time.sleep(1)
         assert len(server.asked) == asked
+
+
+def test_a_busy_machine_makes_the_run_invalid_and_judges_nothing(
+    engine: EmbeddedEngine,
+) -> None:
+    probed = probe_machine(2**20).model_copy(update={"busy_share": 0.9})
+    p = confirm(engine, prediction=ANY_SPEED, plan=SHORT, machine=probed)
+    assert p.label == "INVALID"
+    assert "90% of this machine's CPU" in p.validity.reasons[0]
+    assert p.verdicts == {"decode_tokens_per_s": "not measured"}

@@ -112,7 +112,12 @@ def test_all_rows_are_there_and_most_have_a_ceiling(facts):
         r for row in facts.measurements if (r := measured_run(row, facts)) and r.ceiling
     ]
     assert len(with_ceiling) > 1330
-    assert all(r.tokens_per_s / r.ceiling < 1.6 for r in with_ceiling if r.phase == "decode")
+    # A source that split by row in spite of the default passes the ceiling of one device.
+    assert all(
+        r.tokens_per_s / r.ceiling < (r.devices if r.by_layer and r.devices > 1 else 1.6)
+        for r in with_ceiling
+        if r.phase == "decode"
+    )
 
 
 def test_weighted_quantile_counts_weight_not_rows():

@@ -14,8 +14,6 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import frame
 from stackchoice.facts.measurements import (
-    Encoding,
-    EngineFamily,
     MeasuredDevice,
     Measurement,
     ServingRow,
@@ -140,13 +138,8 @@ def _load(folder: Path) -> Facts:
     for name in MEMORY:
         lists |= _file(folder / name, folder, digest)
     memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
-    classes = _file(folder / "speed_classes.yaml", folder, digest)
-    read["speed_classes"] = SpeedClasses(
-        engine_families=[
-            _record(EngineFamily, r, folder) for r in classes.get("engine_families", [])
-        ],
-        encodings=[_record(Encoding, r, folder) for r in classes.get("encodings", [])],
-    )
+    classes = folder / "speed_classes.yaml"
+    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
     for name, (key, reader) in TABLES.items():
         digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
         read[key] = reader(folder / name)

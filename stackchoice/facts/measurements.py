@@ -84,15 +84,22 @@ class EngineFamily(Record):
     engines: list[str]
 
 
-class SpeedClasses(Record):
-    """How runs are grouped for the intervals.
+class LayerSplit(Record):
+    """Engines that give each device whole layers unless told otherwise."""
 
-    Engines ``split_by_layer`` give each device whole layers unless told otherwise.
-    """
+    engines: Datum[list[str]]
+
+
+class SpeedClasses(Record):
+    """How runs are grouped for the intervals."""
 
     engine_families: list[EngineFamily] = []
-    split_by_layer: list[str] = []
+    layer_splits: list[LayerSplit] = []
     encodings: list[Encoding] = []
+
+    def splits_by_layer(self, engine: str) -> bool:
+        """Whether one stream on several devices reads from one at a time."""
+        return any(engine.lower() in (row.engines.value or []) for row in self.layer_splits)
 
     def engine_family(self, engine: str) -> str:
         """Return the family of an engine, ``other`` where it has none."""

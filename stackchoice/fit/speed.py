@@ -86,7 +86,7 @@ def batch_one_speed(
     read = read_bytes(artifact)
     step = None if read is None else read + cache_bytes
     bandwidth = machine.bandwidth_gb_per_s.value
-    by_layer = bool(classes and engine.lower() in classes.split_by_layer)
+    by_layer = bool(classes and classes.splits_by_layer(engine))
     reading = 1 if by_layer else devices
     ceiling = bandwidth * GIGA * reading / step if bandwidth and step else None
     if ceiling is None:
@@ -211,7 +211,7 @@ def _run(
         engine_family=classes.engine_family(engine) if engine else "any", engine=engine.lower(),
         encoding_family=encoding.family if encoding else "any", device=machine.id,
         bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
-        by_layer=engine.lower() in classes.split_by_layer,
+        by_layer=classes.splits_by_layer(engine),
         native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
         active_parameters=model.active_parameters.value or model.parameters.value,
         cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
