@@ -88,3 +88,11 @@ def test_an_unknown_name_lists_what_is_known(change):
     names = {"model": QWEN, "machine": "h100_sxm", **change}
     with pytest.raises(StackchoiceError, match="known: "):
         size_by_name(names.pop("model"), names.pop("machine"), context_tokens=8192, **names)
+
+
+def test_a_context_beyond_the_models_own_is_said():
+    within = size_by_name(QWEN, "h100_sxm", context_tokens=262_144)
+    assert "context" not in within.note
+    beyond = size_by_name(QWEN, "h100_sxm", context_tokens=262_145)
+    assert "the model's context is 262,144 tokens; 262,145 are asked" in beyond.note
+    assert "262,145 are asked" in describe_sizing(beyond)

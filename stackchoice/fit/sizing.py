@@ -75,8 +75,15 @@ def size(
         if value < 1:
             raise InputError(f"{name}: {value} is less than one; give a whole number from 1 on")
     config = model.config.value or {}
-    layout, note = _layout(config, kv_dtype, facts)
+    layout, unread = _layout(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
+    limit, beyond = model.context_tokens.value, ""
+    if limit is not None and context_tokens > limit:
+        beyond = (
+            f"the model's context is {limit:,} tokens; {context_tokens:,} are asked, so no engine "
+            "serves this without another rope setting"
+        )
+    note = "; ".join(text for text in (unread, beyond) if text)
     shared = {
         "weights_bytes": artifact.weights_bytes,
         "workspace_bytes": workspace_bytes(facts),

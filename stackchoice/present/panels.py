@@ -57,9 +57,11 @@ class _Panel(ipywidgets.VBox):
         self._show()
 
     def _answer(self, values: dict[str, str]) -> Any:
+        """Work the values out: what each panel does in its own way."""
         raise NotImplementedError
 
     def _table(self) -> Section:
+        """Return the last result as a section: each panel's own."""
         raise NotImplementedError
 
     def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
