@@ -96,3 +96,22 @@ def test_a_context_beyond_the_models_own_is_said():
     beyond = size_by_name(QWEN, "h100_sxm", context_tokens=262_145)
     assert "the model's context is 262,144 tokens; 262,145 are asked" in beyond.note
     assert "262,145 are asked" in describe_sizing(beyond)
+
+
+def test_layers_split_over_devices_add_their_memory_up(facts):
+    """Two key-value heads on eight cards: heads are repeated, whole layers are not."""
+    model = facts.models["Qwen/Qwen3.5-122B-A10B"]
+    artifact = next(a for a in model.artifacts if a.weights_bytes.known)
+    found = size(
+        model, artifact, facts.machines["h200_sxm"], facts, context_tokens=32_768, devices=8
+    )
+    row = found.rows[0]
+    live = {
+        a.engine: a.live_sequences
+        for a in found.admissions
+        if (a.basis, a.settings) == (row.basis, "the release's defaults")
+    }
+    # llama.cpp keeps state and convolution in 32 bits: 36 layers, three columns, as one whole
+    state = 36 * (64 * 128 * 128 * 4 + (2 * 16 * 128 + 64 * 128) * 3 * 4)
+    assert live["llama.cpp"] == row.pool_bytes // (32_768 * 24_576 + state)
+    assert live["vLLM"] < live["llama.cpp"] / 2

@@ -21,7 +21,8 @@ from stackchoice.fit import (
     request_seconds,
     usable_bytes,
 )
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission
+from stackchoice.fit.admissions import admit_replica
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
@@ -172,14 +173,14 @@ def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admis
     pool, devices = site.row.pool_bytes, site.choice.devices_per_replica
     if pool is None or pool <= 0 or not flow.context_tokens:
         return None
-    return admit(
+    return admit_replica(
         engine.id,
         engine.latest.version,
         site.model.config.value or {},
-        pool_bytes=pool // devices,
+        site.machine,
+        pool_bytes=pool,
+        devices=devices,
         context_tokens=flow.context_tokens,
-        tp=devices,
-        device=site.machine,
         facts=facts,
     )
 

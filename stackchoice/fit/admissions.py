@@ -36,6 +36,44 @@ class AdmissionRow(Record):
     note: str = ""
 
 
+def admit_replica(
+    engine_id: str,
+    release: str | None,
+    config: dict[str, Any],
+    machine: Machine,
+    *,
+    pool_bytes: int,
+    devices: int,
+    context_tokens: int,
+    facts: Facts,
+    kv_dtype: str | None = None,
+    settings: dict[str, Any] | None = None,
+) -> Admission:
+    """Return what a release admits in the pool of all devices of a replica together.
+
+    Tensor parallel divides the heads, and repeats those that do not divide. An engine that gives
+    each device whole layers divides the layers, so their memory adds up.
+    """
+    by_layer = devices > 1 and facts.speed_classes.splits_by_layer(engine_id)
+    sharing = 1 if by_layer else devices
+    found = admit(
+        engine_id,
+        release,
+        config,
+        pool_bytes=pool_bytes // sharing,
+        context_tokens=context_tokens,
+        kv_dtype=kv_dtype,
+        tp=sharing,
+        settings=settings,
+        device=machine,
+        facts=facts,
+    )
+    if not by_layer or found.live_sequences is None:
+        return found
+    note = "layers are split over the devices; whole layers may leave some memory unused"
+    return found.model_copy(update={"notes": [*found.notes, note]})
+
+
 def admission_rows(
     config: dict[str, Any],
     machine: Machine,
@@ -63,17 +101,17 @@ def admission_rows(
         return []
 
     def row(budget: FitRow, engine: Engine, words: str, settings: dict[str, bool]) -> AdmissionRow:
-        found = admit(
+        found = admit_replica(
             engine.id,
             engine.latest.version,
             config,
-            pool_bytes=(budget.pool_bytes or 0) // devices,
+            machine,
+            pool_bytes=budget.pool_bytes or 0,
+            devices=devices,
             context_tokens=context_tokens,
-            kv_dtype=kv_dtype,
-            tp=devices,
-            settings=settings,
-            device=machine,
             facts=facts,
+            kv_dtype=kv_dtype,
+            settings=settings,
         )
         return _row(budget, engine, words, found)
 

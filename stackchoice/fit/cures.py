@@ -11,7 +11,8 @@ from typing import Any, Literal
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission
+from stackchoice.fit.admissions import admit_replica
 from stackchoice.fit.memory import GB, usable_bytes
 
 CureKind = Literal[
@@ -83,11 +84,11 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     pool = situation.pool_bytes()
     if pool is None:
         return None
-    admitted = admit(
+    admitted = admit_replica(
         situation.engine, situation.release, situation.model.config.value or {},
-        pool_bytes=max(0, pool), context_tokens=situation.context_tokens,
-        kv_dtype=situation.kv_dtype, tp=situation.tp, settings=situation.settings,
-        device=situation.machine, facts=facts,
+        situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
+        context_tokens=situation.context_tokens, kv_dtype=situation.kv_dtype,
+        settings=situation.settings, facts=facts,
     )  # fmt: skip
     rests_on = (
         usable_bytes(situation.machine, 1).evidence, situation.artifact.weights_bytes.evidence,
