@@ -1,0 +1,50 @@
+"""``fit`` and ``score``: question 1 by name, and how often it was right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stackchoice.commands.options import JsonFlag
+
+
+def fit_command(
+    model: Annotated[str, typer.Argument(help="A model of the fact base, or a config.json.")],
+    machine: Annotated[str, typer.Option(help="A machine of the fact base.")],
+    context_tokens: Annotated[int, typer.Option("--context", min=1, help="Tokens a sequence.")],
+    artifact: Annotated[
+        str | None, typer.Option(help="Artifact id; the most precise one when not given.")
+    ] = None,
+    weights_gb: Annotated[
+        float | None, typer.Option(min=0, help="Size of the weights for a config.json, in 10^9 B.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Devices that share one replica.")] = 1,
+    kv_dtype: Annotated[str | None, typer.Option(help="Type of the cache, such as fp8.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine to work cures out for.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer question 1 for one model on one machine: what fits, in which engine release."""
+    from stackchoice.sizing import describe_sizing, size_by_name
+
+    sizing = size_by_name(
+        model, machine, context_tokens=context_tokens, artifact=artifact, weights_gb=weights_gb,
+        devices=devices, kv_dtype=kv_dtype, engine=engine,
+    )  # fmt: skip
+    print(sizing.model_dump_json(indent=2) if as_json else describe_sizing(sizing))
+
+
+def score_command(
+    file: Annotated[Path, typer.Argument(help="Questions with answers, one JSON object a line.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer every question from what it gives, and count who was right.
+
+    The public cases ship as data/cases.jsonl.
+    """
+    from stackchoice.score import score_file
+    from stackchoice.score.run import describe
+
+    score = score_file(file)
+    print(score.model_dump_json(indent=2) if as_json else describe(score))

@@ -1,0 +1,45 @@
+"""``lab`` and ``doctor``: the notebooks, and what works on this machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stackchoice.commands.options import JsonFlag
+
+
+def lab_command(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where your copy of the notebooks is to live.")
+    ] = None,
+) -> None:
+    """Open the notebooks in JupyterLab."""
+    from stackchoice.notebooks import notebooks_to_edit
+
+    where = notebooks_to_edit(folder)
+    print(f"notebooks in {where}")
+    quiet = (
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+    )
+    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", *quiet, str(where)]))
+
+
+def doctor_command(as_json: JsonFlag = False) -> None:
+    """Tell what works on this machine: OK or FAIL per item, with the fix."""
+    from stackchoice.doctor import examine
+
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        if not as_json:
+            fix = "" if finding.ok else f"\n      fix: {finding.fix}"
+            print(f"{'OK  ' if finding.ok else 'FAIL'}  {finding.item}: {finding.text}{fix}")
+    if as_json:
+        print(json.dumps([f.model_dump() for f in findings], indent=2))
+    raise SystemExit(0 if all(f.ok or f.optional for f in findings) else 1)
