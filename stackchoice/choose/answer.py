@@ -86,7 +86,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     bought = _bought(scenario, facts, seller)
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     verdict = recommend(
-        scenario, facts, point, best=best, best_rule=rule, tied_with=tied, seller=seller,
+        scenario, facts, point, best=best, best_rule=rule, tied_with=tied, site=site, seller=seller,
         sellers=sellers, pushes=results, lines=lines, fit_unknown=bool(survivors) and not fitting,
     )  # fmt: skip
     return Answer(

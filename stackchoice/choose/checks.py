@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackchoice.choose.decision import Question
+from stackchoice.choose.interactive import LIMITS, under_limits
 from stackchoice.choose.judge import Check, first_failure
 from stackchoice.choose.memo import Memo
-from stackchoice.choose.site import Place, Site, admitted, site_of, traffic
+from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of, traffic
 from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
@@ -43,11 +44,13 @@ def standing(
     return Standing(failed=failed, unknown=unknown + more, site=site)
 
 
-def traffic_checks(point: Point, site: Site) -> Iterator[Check]:
+def traffic_checks(scenario: Scenario, point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
     """Yield what the traffic asks of a site that serves it."""
     yield from _concurrency(site)
     yield from _rate(site)
     yield from _ceilings(point, site)
+    if scenario.workload.interactive:
+        yield from _limits_under_load(point, site, flow)
 
 
 def team_checks(scenario: Scenario, point: Point, engine: Engine, place: Place) -> Iterator[Check]:
@@ -226,6 +229,33 @@ def _ceilings(point: Point, site: Site) -> Iterator[Check]:
             whole <= limit,
             (f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed"),
         )
+
+
+def _limits_under_load(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
+    """An interactive service is not won on a throughput that breaks its p99 limits."""
+    fast, slow = (under_limits(point, site, flow, share) for share in ("high", "low"))
+    if fast is None or slow is None:
+        return
+    stated = " and ".join(
+        f"{path.split('.')[1].replace('_', ' ')} {point[path]:g}" for path in LIMITS
+        if point[path] is not None
+    )  # fmt: skip
+    carries = [
+        end.allowed > 0
+        and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
+        for end in (fast, slow)
+    ]
+    keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
+    if not carries[0]:
+        yield "hardware fit", False, (
+            f"interactive: within {stated} a replica runs at most {fast.allowed} at once, even at "
+            f"the fast end of the speed interval and without a queue{keeps}"
+        )  # fmt: skip
+    elif not carries[1]:
+        yield "hardware fit", None, (
+            f"whether it keeps {stated} under load ({slow.allowed} to {fast.allowed} at once "
+            f"within the limit{keeps})"
+        )  # fmt: skip
 
 
 def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:

@@ -77,7 +77,7 @@ def judge_all(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> lis
         if failed is None and site is not None:
             own = speeds[place.choice, place.artifact.id]
             site = served(site, own, facts, flow)
-            failed, more = first_failure(traffic_checks(point, site))
+            failed, more = first_failure(traffic_checks(scenario, point, site, flow))
             unknown = unknown + more
             if failed is None:
                 failed, more = team[engine.id, place.choice]

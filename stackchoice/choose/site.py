@@ -59,6 +59,7 @@ class Site(Place):
     admission: Admission | None = None
     live_sequences: int | None = None
     replica: Interval | None = None
+    reply_s: Interval | None = None
     needed_concurrency: float | None = None
     needed_at_fast_end: float | None = None
     replicas_needed: tuple[int, int] | None = None
@@ -230,11 +231,19 @@ def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> 
     }  # fmt: skip
     replica = requests_per_s(seconds.values(), live)
     slow, fast = seconds["low"], seconds["high"]
-    if flow.peak_per_s is None or slow is None or fast is None or replica is None:
+    middle = seconds["middle"]
+    if slow is None or fast is None or middle is None or replica is None:
         return {"replica": replica}
+    reply = Interval(
+        low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
+        rests_on=["a full pool, no queue"],
+    )  # fmt: skip
+    if flow.peak_per_s is None:
+        return {"replica": replica, "reply_s": reply}
     cap = facts.assumed("utilisation_cap")
     return {
         "replica": replica,
+        "reply_s": reply,
         "needed_concurrency": flow.peak_per_s * sum(slow),
         "needed_at_fast_end": flow.peak_per_s * sum(fast),
         "replicas_needed": (
