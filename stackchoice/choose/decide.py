@@ -45,7 +45,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     main = answer(scenario, facts, point, memo)
     offer = main.bought and main.bought[1]
     cost = compare(scenario, facts, point, main.site, offer, main.tokens, main.lines)
-    changes = flips(scenario, facts, point, main, cost, memo)
+    changes = flips(scenario, facts, point, main, memo)
     options = _options(scenario, facts, point, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
     missed = overlooked(scenario, facts, point, main.tokens, main.seller, memo)

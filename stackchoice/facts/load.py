@@ -91,6 +91,16 @@ class Facts(Record):
             raise FactsError(f"assumption {assumption_id!r} has no value in data/assumptions.yaml")
         return value
 
+    def assuming(self, values: dict[str, float]) -> Facts:
+        """Return the facts with some assumptions at other values."""
+        moved = {
+            key: self.assumptions[key].model_copy(
+                update={"datum": self.assumptions[key].datum.model_copy(update={"value": value})}
+            )
+            for key, value in values.items()
+        }
+        return self.model_copy(update={"assumptions": {**self.assumptions, **moved}})
+
     def to_frame(self) -> DataFrame:
         """One row per datum: where it stands, value, evidence class, source and date."""
         return frame(_walk(self.model_dump(mode="json"), ""))

@@ -226,12 +226,17 @@ class ServerPrice(Record):
 
 
 class Assumption(Record):
-    """A named number that the arithmetic needs and nobody measured for this team."""
+    """A named number that the arithmetic needs and nobody measured for this team.
+
+    ``defines_a_word`` marks where a word of the map begins ("many", "low"): a definition is held
+    fixed where quantities are drawn.
+    """
 
     id: str
     unit: str
     datum: Datum[float]
     meaning: str
+    defines_a_word: bool = False
 
 
 class Efficiency(Record):
