@@ -37,7 +37,8 @@ def facts_command(
         age = f"{row.age_days} days old" if row.age_days is not None else "no date"
         old = ", STALE: look it up again" if row.stale else ""
         print(
-            f"{shown(row.datum)} = {shown(row.value, 60)}\n    {row.evidence}, {age}{old}  {shown(row.source, 200)}"
+            f"{shown(row.datum)} = {shown(row.value, 60)}\n"
+            f"    {row.evidence}, {age}{old}  {shown(row.source, 200)}"
         )
     old = sum(r.stale for r in rows)
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
