@@ -9,13 +9,24 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
+from stackchoice.choose.carried import Runnable
+from stackchoice.choose.decision import (
+    STATUS_ORDER,
+    Candidate,
+    Decision,
+    Flip,
+    Option,
+    Status,
+)
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare
+from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
+from stackchoice.choose.runnable import of_engine, of_seller
+from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
@@ -72,6 +83,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         cost=cost,
         flips=changes,
         unknowns=unknowns(scenario, facts, changes),
+        runnable=_runnable(facts, point, main),
+        plan=plan(scenario, facts, point, main, changes),
         trace=trace(scenario, facts, point, main),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
@@ -79,6 +92,20 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         own_facts=facts.overlay,
         version=VERSION,
     )
+
+
+def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:
+    """Return the recommended option and the best self-hosted one as something to run."""
+    found, chosen = [], main.verdict.option
+    if main.bought is not None:
+        role = "recommended" if chosen == MANAGED else "the managed alternative"
+        found.append(of_seller(*main.bought, point["workload.context_tokens"], role))
+    if main.site is not None and main.best is not None:
+        role = "best self-hosted"
+        role = f"recommended, and {role}" if chosen == main.best.option else role
+        engine = next(e for e in facts.engines.values() if e.name == main.best.option)
+        found.append(of_engine(facts, engine, main.site, traffic(point), role))
+    return sorted(found, key=lambda r: not r.role.startswith("recommended"))
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:

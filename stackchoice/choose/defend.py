@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import Bar, Defence, Flip, Tornado
+from stackchoice.choose.decision import Flip
+from stackchoice.choose.defence import Bar, Defence, Tornado
 from stackchoice.choose.draws import DRAWS, GROUPS, SEED, assumed_ranges, monte_carlo
 from stackchoice.choose.flips import COUNTED, asker, outcome, range_flips, swept
 from stackchoice.choose.managed import OPTION as MANAGED

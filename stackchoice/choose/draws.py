@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import Outcomes, Shares, Spread
+from stackchoice.choose.defence import Outcomes, Shares, Spread
 from stackchoice.choose.flips import swept
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare

@@ -14,6 +14,7 @@ from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -48,6 +49,7 @@ LISTS = {
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "launch.yaml": ("launches", LaunchForm),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
@@ -81,6 +83,7 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    launches: list[LaunchForm] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
