@@ -114,3 +114,12 @@ class Plan(Record):
     why: str
     limits: list[Limit]
     ask_first: list[str]
+
+
+class BoardRow(Record):
+    """A question of a review board, with its answer. ``said``: somebody stands behind it."""
+
+    question: str
+    answer: str
+    evidence: Evidence
+    said: bool

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
+from stackchoice.choose.board import board
 from stackchoice.choose.carried import Runnable
 from stackchoice.choose.decision import (
     STATUS_ORDER,
@@ -85,6 +86,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
+        board=board(scenario, facts, point, main),
         trace=trace(scenario, facts, point, main),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),

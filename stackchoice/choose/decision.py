@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
-from stackchoice.choose.carried import Plan, Runnable
+from stackchoice.choose.carried import BoardRow, Plan, Runnable
 from stackchoice.cost import BreakEven, CostLine, Volume
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.frame import frame
@@ -181,6 +181,7 @@ class Decision(Record):
     unknowns: list[UnknownInput]
     runnable: list[Runnable]
     plan: Plan | None
+    board: list[BoardRow]
     trace: list[Step]
     held_fixed: list[str]
     inputs: list[dict[str, Any]]
