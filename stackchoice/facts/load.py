@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import frame
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
 LISTS = {
     "machines.yaml": ("machines", Machine),
+    "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
     "assumptions.yaml": ("assumptions", Assumption),
     "thresholds.yaml": ("assumptions", Assumption),
@@ -76,6 +78,7 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    encodings: dict[str, Encoding] = {}
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
@@ -145,8 +148,9 @@ def _load(folder: Path) -> Facts:
         read[key] = reader(folder / name)
     by_id = {
         k: _keyed(read[k], k)
-        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
-    }
+        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
+                  "encodings")
+    }  # fmt: skip
     return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
 
 
