@@ -23,6 +23,7 @@ from stackchoice.facts.measurements import (
     read_measurements,
     read_serving,
 )
+from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -79,6 +80,7 @@ class Facts(Record):
     efficiencies: list[Efficiency]
     memory: MemoryFacts
     encodings: dict[str, Encoding] = {}
+    quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
@@ -143,6 +145,9 @@ def _load(folder: Path) -> Facts:
     memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
     read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    formats = folder / "quant_formats.yaml"
+    tables = _file(formats, folder, digest)["quant_formats"]
+    read["quant_formats"] = _record(QuantFormats, tables, formats)
     for name, (key, reader) in TABLES.items():
         digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
         read[key] = reader(folder / name)
