@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from stackchoice.errors import UnknownCacheError
 from stackchoice.fit import cache_layout
 from stackchoice.fit.cache import StateLayout, share
+from stackchoice.fit.layers import model_layers
 
 SHORT = StateLayout(all_conv_columns=False)
 BASE = {"num_hidden_layers": 8, "num_attention_heads": 16, "hidden_size": 2048, "dtype": "bfloat16"}
