@@ -52,7 +52,8 @@ MAY_IMPORT = {
         "this_machine",
         "version",
     },
-    "score": {"errors", "facts", "fit"},
+    "read": {"errors", "facts", "fit"},
+    "score": {"errors", "facts", "fit", "read"},
 }
 
 

@@ -77,16 +77,32 @@ def _derived(values: dict[str, Found], boot: BootBuilder) -> None:
     for key in ("weights", "kv", "state", "swa", "compute_buffer"):
         if f"{key}_mib" in values:
             put(f"{key}_gib", number(f"{key}_mib") / MIB_PER_GIB, f"{key}_mib")
-    if "offloaded_layers" in values and "model_layers" in values:
-        put("all_layers_offloaded", number("offloaded_layers") >= number("model_layers"),
+    if number("model_layers") and "offloaded_layers" in values:
+        put("offloaded_share", number("offloaded_layers") / number("model_layers"),
             "offloaded_layers", "model_layers")  # fmt: skip
+    if "cpu_kv_buffer_mib" in values and "kv_buffer_mib" in values:
+        here, there = number("kv_buffer_mib"), number("cpu_kv_buffer_mib")
+        put("kv_share_on_gpu", here / (here + there) if here + there else None,
+            "kv_buffer_mib", "cpu_kv_buffer_mib")  # fmt: skip
     _expanded(values, put)
+    _hits(values, boot)
     positions = boot.series.get("acceptance_per_position")
     if positions and positions.samples:
         values.setdefault("num_speculative_tokens", Found(
             key="num_speculative_tokens", value=len(positions.samples[-1]), line=positions.last,
             evidence=Evidence.COMPUTED, note="positions with an acceptance rate",
         ))  # fmt: skip
+
+
+def _hits(values: dict[str, Found], boot: BootBuilder) -> None:
+    """Work out the share of prompt tokens that the prefix cache gave, where both are printed."""
+    new, cached = (boot.series.get(k) for k in ("new_prompt_tokens", "cached_prompt_tokens"))
+    if new and cached and new.total + cached.total > 0:
+        values["prefix_cache_hit_share"] = Found(
+            key="prefix_cache_hit_share", value=cached.total / (new.total + cached.total),
+            line=cached.last, evidence=Evidence.COMPUTED,
+            note="cached prompt tokens over all prompt tokens",
+        )  # fmt: skip
 
 
 def _expanded(values: dict[str, Found], put: Any) -> None:
