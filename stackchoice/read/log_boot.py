@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stackchoice.read.log_patterns import LinePattern, LogLanguage
+from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage
 from stackchoice.read.log_records import Found, Kernel, Refusal, Series
 from stackchoice.read.log_stream import Line
 from stackchoice.read.log_values import settings_of, value_of
@@ -77,17 +77,16 @@ class BootBuilder:
     def take(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> None:
         """Record what a pattern found in a line."""
         rank = line.rank
-        again = (pattern.id, rank) in self.seen
+        values = dict(self.values_of(pattern, captured))
         if pattern.leaves:
             self.area.pop(rank, None)
             if pattern.leaves == "role":
                 self.role.pop(rank, None)
         if pattern.enters:
             (self.role if pattern.enters == "draft" else self.area)[rank] = pattern.enters
-        if pattern.again and again and not self.ready:
+        if self.repeats(pattern, values, rank):
             self.role[rank] = pattern.again
             self.area.pop(rank, None)
-        values = dict(self._values(pattern, captured))
         self.last = line.number
         if len(self.seen) < MOST_KEYS:
             self.seen[pattern.id, rank] = values
@@ -104,7 +103,18 @@ class BootBuilder:
                     self.settings[key] = value
         self._judge(pattern, captured, values, line)
 
-    def _values(self, pattern: LinePattern, captured: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    def repeats(self, pattern: LinePattern, values: dict[str, Any], rank: str) -> bool:
+        """Whether a line says the same of a draft model that it said of the target before."""
+        before = self.seen.get((pattern.id, rank))
+        if not pattern.again or before is None or self.ready or self.furthest >= STAGES["refusal"]:
+            return False
+        key = pattern.again_if_same
+        return not key or before.get(key) == values.get(key)
+
+    def values_of(
+        self, pattern: LinePattern, captured: dict[str, str]
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield each key with the value that was captured for it."""
         for key, kind in pattern.fields.items():
             value = value_of(captured.get(key), kind)
             if value is not None:

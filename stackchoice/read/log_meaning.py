@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from stackchoice.facts.allocation import MemoryFacts
@@ -128,7 +129,8 @@ def _seen(hardware: Hardware, values: dict[str, Found]) -> Hardware:
     found = {}
     capability = values.get("compute_capability")
     if hardware.capability is None and capability:
-        found["capability"] = float(capability.value)
+        with suppress(ValueError):  # AMD and Apple name an architecture there
+            found["capability"] = float(str(capability.value).strip('"'))
     bits = values.get("checkpoint_activation_bits")
     if hardware.activation_bits is None and bits:
         found["activation_bits"] = bits.value

@@ -37,16 +37,18 @@ LOOK_BACK = 120
 class LinePattern(Record):
     """One line that an engine prints. ``since`` and ``until`` bound the releases it was read in.
 
-    ``repeats``: a steady-state line, kept as a series. ``starts``: begins a boot. ``server``: true
+    ``also``: literal text that stands elsewhere in the line. ``repeats``: a steady-state line, kept as a series. ``starts``: begins a boot. ``server``: true
     of every boot that follows. ``by``: the group that names a device; the numbers are added up,
     those of host devices under the key that ``host`` gives. ``again``: the role (a draft model)
-    the line belongs to when the same rank prints it a second time before it is ready.
+    the line belongs to when the same rank prints it a second time before it is ready (and, where
+    ``again_if_same`` names a field, prints the same there).
     ``enters`` and ``leaves`` bound the role or the area of the cache that the lines between them
     speak of.
     """
 
     id: str
     at: str = Field(min_length=4)
+    also: str = ""
     before: str = ""
     then: str = ""
     fields: dict[str, Kind] = {}
@@ -61,6 +63,7 @@ class LinePattern(Record):
     by: str = ""
     host: dict[str, str] = {}
     again: str = ""
+    again_if_same: str = ""
     enters: str = ""
     leaves: Literal["", "area", "role"] = ""
     keep: Literal["last", "first"] = "last"
@@ -96,6 +99,8 @@ class LinePattern(Record):
     def read(self, text: str) -> dict[str, str] | None:
         """Return the captured texts of the first place that matches, or None."""
         start = 0
+        if self.also and self.also not in text:
+            return None
         for _ in range(4):  # a line names the same words a few times at most
             found = text.find(self.at, start)
             if found < 0:

@@ -11,9 +11,9 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.yaml import shown
 from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_meaning import finished
-from stackchoice.read.log_patterns import LinePattern, LogLanguage, load_languages
+from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage, load_languages
 from stackchoice.read.log_records import Boot, Hardware, LogReading
-from stackchoice.read.log_stream import Line, lines_of, raw_lines
+from stackchoice.read.log_stream import PID, Line, lines_of, raw_lines
 
 #: Lines after which engines without a line of their own are no longer looked for.
 PROBATION = 50_000
@@ -63,15 +63,21 @@ class EngineReader:
         """Whether a line is the first of another boot."""
         before = boot.seen.get((pattern.id, line.rank))
         if pattern.starts:
-            return before is not None or boot.furthest >= 2
+            return before is not None or boot.furthest >= STAGES["memory"]
+        if PID in line.rank and pattern.group in ("weights", "memory"):
+            # a process that nobody saw comes after the pool, which waits for all of a boot
+            new = all(rank != line.rank for _, rank in boot.seen)
+            if new and boot.furthest >= STAGES["pool"]:
+                return True
         if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:
             return False
-        if pattern.again and not boot.ready and boot.furthest < 9:
+        values = dict(boot.values_of(pattern, captured))
+        if boot.repeats(pattern, values, line.rank):
             return False
         reached = boot.stage.get(line.rank, -1)
         if pattern.stage is not None and reached > pattern.stage:
             return True
-        return not line.rank and _far_apart(before, dict(boot._values(pattern, captured)))
+        return not line.rank and _far_apart(before, values)
 
 
 def _far_apart(before: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -21,11 +21,13 @@ COLOUR = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 #: Keys under which container runtimes and collectors put the line itself.
 WRAPPED_UNDER = ("log", "message", "msg", "MESSAGE", "textPayload")
 #: (Worker_TP0 pid=447), (VllmWorker rank=1 pid=12), (EngineCore_DP0 pid=..), (RayWorkerWrapper pid=..)
-PROCESS = re.compile(r"\((\w{1,60}?)(?: rank=(\d{1,5}))? pid=(\d{1,9})[^()]{0,80}\)")
+PROCESS = re.compile(r"\((\w[\w ]{0,60}?)(?: rank=(\d{1,5}))? pid=(\d{1,9})[^()]{0,80}\)")
 #: [2026-05-01 10:00:00 DP0 TP1], as SGLang writes it
 STAMPED = re.compile(
     r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?((?: [A-Z]{2,8}\d{1,4}){0,6})\]"
 )
+#: Marks a rank that is told apart by its process number alone.
+PID = "pid "
 #: Roles that run once for each server, so that their process number says nothing.
 SINGLE = re.compile(r"(EngineCore|APIServer|ApiServer|Engine|\w*\d)\Z")
 
@@ -108,6 +110,6 @@ def _rank(text: str) -> str:
         role, rank, pid = process.groups()
         if rank is not None:
             return f"{role} {rank}"
-        return role if SINGLE.match(role) else f"{role} {pid}"
+        return role if SINGLE.match(role) else f"{role} {PID}{pid}"
     stamped = STAMPED.search(head)
     return stamped.group(1).strip() if stamped else ""
