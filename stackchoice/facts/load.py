@@ -14,6 +14,7 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import frame
+from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -63,6 +64,8 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
+KERNELS = "kernels"
 
 
 class Facts(Record):
@@ -78,6 +81,7 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
@@ -151,7 +155,19 @@ def _load(folder: Path) -> Facts:
         for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
                   "encodings")
     }  # fmt: skip
-    return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
+    kernels = _kernels(folder, digest)
+    return Facts(**{**read, **by_id}, memory=memory, kernels=kernels, sha256=digest.hexdigest())
+
+
+def _kernels(folder: Path, digest: Any) -> KernelFacts:
+    lists: dict[str, list[Any]] = {}
+    for path in sorted((folder / KERNELS).glob("*.yaml")):
+        tree = _file(path, folder, digest)
+        engine = tree.pop("engine", None)
+        for key, rows in tree.items():
+            named = [{"engine": engine, **row} if engine else row for row in rows]
+            lists.setdefault(key, []).extend(named)
+    return _record(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:

@@ -1,0 +1,10 @@
+"""The kernel path of a checkpoint in an engine release on a chip, and what it means."""
+
+from stackchoice.facts.records import WeightPart
+from stackchoice.fit.path.chips import best_operand, chip_named, chip_of
+from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath, paths
+
+__all__ = [
+    "KernelPath", "PartPath", "PhasePath", "WeightPart", "best_operand", "chip_named", "chip_of",
+    "paths",
+]  # fmt: skip
