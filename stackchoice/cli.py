@@ -10,6 +10,7 @@ import typer
 from stackchoice.commands.deciding import decide_command, report_command
 from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
+from stackchoice.commands.knowing import facts_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
@@ -21,6 +22,7 @@ COMMANDS = {
     "confirm": confirm_command,
     "report": report_command,
     "lab": lab_command,
+    "facts": facts_command,
     "score": score_command,
     "doctor": doctor_command,
     "setup-engine": setup_engine_command,

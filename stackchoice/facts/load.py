@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
-from stackchoice.facts.frame import frame
+from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -24,6 +25,7 @@ from stackchoice.facts.measurements import (
     read_measurements,
     read_serving,
 )
+from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -62,10 +64,19 @@ TABLES = {
     "serving.csv.gz": ("serving", read_serving),
 }
 FOLDERS = {"models": Model, "engines": Engine}
+#: Lists whose records have an id that is theirs alone.
+KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
+         "encodings")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
 KERNELS = "kernels"
+#: Names the folder of one's own facts where the caller does not.
+OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
+#: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
+OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
+            "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
+            "measurements.csv")  # fmt: skip
 
 
 class Facts(Record):
@@ -83,12 +94,14 @@ class Facts(Record):
     memory: MemoryFacts
     kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
+    quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
     cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
+    overlay: list[str] = []
     sha256: str
 
     def assumed(self, assumption_id: str) -> float:
@@ -100,7 +113,7 @@ class Facts(Record):
 
     def to_frame(self) -> DataFrame:
         """One row per datum: where it stands, value, evidence class, source and date."""
-        return frame(_walk(self.model_dump(mode="json"), ""))
+        return frame(datum_rows(self.model_dump(mode="json")))
 
 
 def data_dir() -> Path:
@@ -110,30 +123,72 @@ def data_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "data"
 
 
-def load_facts(folder: Path | str | None = None) -> Facts:
+def load_facts(folder: Path | str | None = None, overlay: Path | str | None = None) -> Facts:
     """Load and check the fact base.
 
     Parameters
     ----------
     folder
         A ``data/`` folder; the package's own when not given.
+    overlay
+        A folder of one's own facts in the same layout (:data:`OVERLAID`, ``models/``,
+        ``engines/``): a record with a known id replaces it, everything else is added.
+        The folder named in ``STACKCHOICE_FACTS`` when not given.
 
     Raises
     ------
     FactsError
         With file, line, value, reason and fix when a datum is malformed or unsourced.
     """
-    return _load(Path(folder) if folder else data_dir())
+    own = overlay or os.environ.get(OVERLAY_VARIABLE)
+    return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+
+
+def _checked(overlay: Path) -> Path:
+    """Refuse a folder of own facts that holds what would silently not be read."""
+    if not overlay.is_dir():
+        raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
+    for path in sorted(p for p in overlay.rglob("*") if p.is_file()):
+        name = path.relative_to(overlay).as_posix()
+        known = name in OVERLAID or (path.suffix == ".yaml" and path.parent.name in FOLDERS)
+        if not known and not path.name.startswith(("README", ".")):
+            raise FactsError(
+                f"{path}: own facts may not hold {name!r}; "
+                f"they may hold {', '.join(OVERLAID)}, models/*.yaml, engines/*.yaml"
+            )
+    return overlay.resolve()
 
 
 @cache
-def _load(folder: Path) -> Facts:
+def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
+    read: dict[str, Any] = _tree(folder, digest, whole=True)
+    lists: dict[str, Any] = {}
+    for name in MEMORY:
+        lists |= _file(folder / name, folder, digest)
+    read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
+    classes = folder / "speed_classes.yaml"
+    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    formats = folder / "quant_formats.yaml"
+    tables = _file(formats, folder, digest)["quant_formats"]
+    read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["kernels"] = _kernels(folder, digest)
+    own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
+    for key in KEYED:
+        read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
+    for key in set(own) - set(KEYED):
+        read[key] += own[key]
+    names = [f"{key}: {row.id if key in KEYED else 'added'}" for key in own for row in own[key]]
+    return Facts(**read, overlay=list(dict.fromkeys(names)), sha256=digest.hexdigest())
+
+
+def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]]:
+    """Read the lists, folders and tables of a folder of facts; all must be there if ``whole``."""
     read: dict[str, list[Any]] = {}
     for name, (key, record) in LISTS.items():
-        rows = _file(folder / name, folder, digest)
+        rows = _file(folder / name, folder, digest) if whole or (folder / name).exists() else {}
         read.setdefault(key, [])
         read[key] += [_record(record, row, folder / name) for row in rows.get(key, [])]
     for name, record in FOLDERS.items():
@@ -141,22 +196,12 @@ def _load(folder: Path) -> Facts:
             _record(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
-    lists: dict[str, Any] = {}
-    for name in MEMORY:
-        lists |= _file(folder / name, folder, digest)
-    memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
-    classes = folder / "speed_classes.yaml"
-    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
     for name, (key, reader) in TABLES.items():
-        digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-        read[key] = reader(folder / name)
-    by_id = {
-        k: _keyed(read[k], k)
-        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-                  "encodings")
-    }  # fmt: skip
-    kernels = _kernels(folder, digest)
-    return Facts(**{**read, **by_id}, memory=memory, kernels=kernels, sha256=digest.hexdigest())
+        read[key] = []
+        if whole or (folder / name).exists():
+            digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+            read[key] = reader(folder / name)
+    return read
 
 
 def _kernels(folder: Path, digest: Any) -> KernelFacts:
@@ -212,24 +257,3 @@ def _keyed(rows: list[Any], what: str) -> dict[str, Any]:
         twice = sorted({r.id for r in rows if sum(x.id == r.id for x in rows) > 1})
         raise FactsError(f"data: {what} given twice: {', '.join(twice)}; keep one of each")
     return keyed
-
-
-def _walk(node: Any, where: str) -> list[dict[str, Any]]:
-    if isinstance(node, dict) and "evidence" in node and "value" in node:
-        source = node["source"] or {}
-        return [
-            {
-                "datum": where,
-                "value": node["value"],
-                "evidence": node["evidence"] if node["value"] is not None else "unknown",
-                "source": source.get("url") or source.get("title"),
-                "as_of": source.get("as_of"),
-                "note": node["note"],
-            }
-        ]
-    pairs = (
-        node.items() if isinstance(node, dict)
-        else ((row.get("id", i) if isinstance(row, dict) else i, row) for i, row in enumerate(node))
-        if isinstance(node, list) else ()
-    )  # fmt: skip
-    return [row for key, child in pairs for row in _walk(child, f"{where}.{key}".lstrip("."))]
