@@ -7,6 +7,7 @@ of encodings and chips may be patterns (``gguf_*``, ``sm_8[06]``).
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -188,4 +189,9 @@ class KernelFacts(Record):
 
 def matches(name: str, patterns: list[str]) -> bool:
     """Whether a name is one of the patterns' own."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(_match(name, pattern) for pattern in patterns)
+
+
+@cache
+def _match(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)

@@ -26,26 +26,21 @@ def chip_named(text: str | None, facts: KernelFacts) -> Chip | None:
 
 
 def best_operand(encoding: Encoding, chip: Chip) -> str | None:
-    """Return the narrowest operands that this chip could multiply these weights in.
+    """Return the narrowest operands that this chip could multiply these weights in as they are.
 
-    Never narrower than the stored weight: floats of 4 bits go to FP4 units, else to 8 bit, like
-    everything of 8 bits and less; codebooks and ternary weights are not counted on, and 16-bit
-    weights stay. None where the chip's own formats are not known.
+    Floats of 4 bits go to FP4 units, else to FP8 ones; integers of up to 8 bits to INT8 units, else
+    to FP8 ones. Codebooks are not counted on, and 16-bit weights stay. None where what the chip
+    executes is not known.
     """
     bits = encoding.weight_bits
-    if bits is None or encoding.weight_kind == "codebook":
-        return "16-bit"
-    wanted = ["16-bit"]
-    if bits <= 8:
-        wanted += ["fp8", "int8"] if encoding.weight_kind == "float" else ["int8", "fp8"]
-    if bits <= 4 and encoding.weight_kind == "float":
-        wanted.append("fp4")
-    found = None
+    wanted: list[str] = []
+    if bits is not None and encoding.weight_kind in ("float", "int"):
+        if bits <= 4 and encoding.weight_kind == "float":
+            wanted.append("fp4")
+        if bits <= 8:
+            wanted += ["int8", "fp8"] if encoding.weight_kind == "int" else ["fp8"]
     for operand in sorted(wanted, key=lambda o: -NARROWNESS[o]):
         runs = chip.runs(operand)
-        if runs:
-            return operand
-        if runs is None:
-            found = None  # a narrower one may exist; only what is known to be best is named
-            return found
-    return found
+        if runs is not False:
+            return operand if runs else None
+    return "16-bit"

@@ -174,7 +174,7 @@ def _phase(
     # Nothing sure, and the release may be older than anything that was read.
     if not sure and not all(reached(moment, r.since, engine_id, facts.kernels) for r in maybe[:1]):
         return PhasePath(phase=phase, note="the release is not known well enough")
-    return _answer(told[-1] if not sure else sure[-1], phase, encoding, chip, facts)
+    return _answer((sure or told)[-1], part.part, phase, encoding, chip, facts)
 
 
 def _holds(row: KernelRow, moment: Moment, facts: Facts) -> bool | None:
@@ -187,7 +187,7 @@ def _holds(row: KernelRow, moment: Moment, facts: Facts) -> bool | None:
 
 
 def _answer(
-    row: KernelRow, phase: Phase, encoding: Encoding, chip: Chip, facts: Facts
+    row: KernelRow, part: str, phase: Phase, encoding: Encoding, chip: Chip, facts: Facts
 ) -> PhasePath:
     shared: dict[str, Any] = {
         "phase": phase, "kernel": row.kernel, "source": row.source, "evidence": row.evidence,
@@ -210,7 +210,8 @@ def _answer(
     return PhasePath(
         loads=True, operand=operand, weight_bits=encoding.weight_bits,
         activation_bits=kind.activation_bits,
-        as_checkpoint_declares=_as_declared(kind, declared),
+        # A cache says nothing of the queries that meet it.
+        as_checkpoint_declares=None if part == "attention" else _as_declared(kind, declared),
         native=native,
         best_on_chip=None if best is None or operand is None
         else kind.id != "emulated" and NARROWNESS[operand] >= NARROWNESS[best],
