@@ -15,6 +15,7 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -68,6 +69,8 @@ KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_de
          "encodings")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
+KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.
 OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
@@ -89,6 +92,7 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
     quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
@@ -170,6 +174,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     formats = folder / "quant_formats.yaml"
     tables = _file(formats, folder, digest)["quant_formats"]
     read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     for key in KEYED:
         read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
@@ -197,6 +202,17 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
             digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
             read[key] = reader(folder / name)
     return read
+
+
+def _kernels(folder: Path, digest: Any) -> KernelFacts:
+    lists: dict[str, list[Any]] = {}
+    for path in sorted((folder / KERNELS).glob("*.yaml")):
+        tree = _file(path, folder, digest)
+        engine = tree.pop("engine", None)
+        for key, rows in tree.items():
+            named = [{"engine": engine, **row} if engine else row for row in rows]
+            lists.setdefault(key, []).extend(named)
+    return _record(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:

@@ -24,6 +24,21 @@ Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "hpu", "neuron"]
 Path = Literal["managed", "rented", "owned"]
 
 
+class WeightPart(Record):
+    """Some weights of a checkpoint that one kernel multiplies: which part, stored how.
+
+    ``encoding`` is an id of the fact base. ``container`` is the file's own ``quant_method`` (
+    ``modelopt_mixed`` where ModelOpt names an algorithm a layer), empty when not known: engines
+    treat the same numbers differently by it. ``attention`` is the cache, not the projections.
+    """
+
+    part: Literal["linear", "moe", "attention"]
+    encoding: str
+    container: str = ""
+    modules: int | None = None
+    bytes: int | None = None
+
+
 class Artifact(Record):
     """One published set of weights of a model: what is really downloaded.
 
@@ -39,6 +54,7 @@ class Artifact(Record):
     read_bytes_per_token: Datum[int] = Datum[int]()
     weight_bits: Datum[float] = Datum[float]()
     activation_bits: Datum[int] = Datum[int]()
+    parts: Datum[list[WeightPart]] = Datum[list[WeightPart]]()
     revision: Datum[str] = Datum[str]()
     licence: Datum[str] = Datum[str]()
     note: str = ""
