@@ -14,6 +14,7 @@ from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -33,8 +34,8 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
-    ShareModel,
 )
+from stackchoice.facts.shares import ShareModel
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ LISTS = {
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "links.yaml": ("links", Link),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -61,7 +63,8 @@ TABLES = {
 }
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
-KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
+KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
+         "links")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: Names the folder of one's own facts where the caller does not.
@@ -87,6 +90,7 @@ class Facts(Record):
     memory: MemoryFacts
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
+    links: dict[str, Link] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)

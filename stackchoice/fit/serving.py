@@ -15,7 +15,7 @@ from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import ServingRow
-from stackchoice.facts.records import ShareModel
+from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.cache import cache_layout
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.shrink import Point, fit

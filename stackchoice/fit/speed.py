@@ -10,7 +10,8 @@ from __future__ import annotations
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.measurements import SpeedClasses
-from stackchoice.facts.records import Artifact, Efficiency, Machine, Model, ShareModel
+from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
+from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.runs import Run, device_kind, kernel_family
 from stackchoice.fit.shares import features, rough
 

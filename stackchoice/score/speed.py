@@ -7,8 +7,9 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import repository
-from stackchoice.facts.records import ShareModel
-from stackchoice.fit.runs import Run, asked_run
+from stackchoice.facts.shares import ShareModel
+from stackchoice.fit.asked import asked_run
+from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import features, fit_shares, measured_runs, rough
 from stackchoice.fit.speculation import speculative_speedup
 from stackchoice.score.unknown import Unknown
