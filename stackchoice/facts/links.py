@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Datum, Evidence, Record, weakest
 
 
 class Link(Record):
@@ -32,6 +32,7 @@ class Path(Record):
     link: str
     gb_per_s: float = Field(gt=0)
     all_reduce_us: float = Field(default=0, ge=0)
+    evidence: Evidence = Evidence.COMPUTED
 
 
 def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | None:
@@ -45,9 +46,13 @@ def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | N
     if link is None or (link.devices and devices > link.devices):
         return None
     lanes = re.search(r"\bx\s?(\d+)\b", words)
-    rate = link.gb_per_s.value
+    rate, known = link.gb_per_s.value, link.gb_per_s.evidence
     if link.gb_per_s_per_lane.value and lanes:
         rate = link.gb_per_s_per_lane.value * int(lanes[1])
+        known = link.gb_per_s_per_lane.evidence
     if not rate:
         return None
-    return Path(link=link.id, gb_per_s=rate, all_reduce_us=link.all_reduce_us.value or 0)
+    return Path(
+        link=link.id, gb_per_s=rate, all_reduce_us=link.all_reduce_us.value or 0,
+        evidence=weakest(known, link.all_reduce_us.evidence),
+    )  # fmt: skip

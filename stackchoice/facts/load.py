@@ -35,7 +35,7 @@ from stackchoice.facts.records import (
     Seller,
     ServerPrice,
 )
-from stackchoice.facts.shares import ShareModel
+from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ LISTS = {
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
     "links.yaml": ("links", Link),
+    "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -72,7 +73,7 @@ OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
 OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
             "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
-            "measurements.csv")  # fmt: skip
+            "links.yaml", "measurements.csv")  # fmt: skip
 
 
 class Facts(Record):
@@ -89,6 +90,7 @@ class Facts(Record):
     efficiencies: list[Efficiency]
     memory: MemoryFacts
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
+    speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     links: dict[str, Link] = {}
     speed_classes: SpeedClasses = SpeedClasses()

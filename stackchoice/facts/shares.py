@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Record, Source
 
 
 class ShareModel(Record):
@@ -64,3 +64,23 @@ class ShareModel(Record):
         total, sd = self.predict(features, rough)
         low, middle, high = (exp(total + q * sd) for q in (self.low, self.middle, self.high))
         return low, middle, high
+
+
+class SpeedScore(Record):
+    """How good the intervals of one ask were on public rows that were left out of the fit.
+
+    ``seen`` rows of the same set-up had been measured. Coverage, median width (high over low) and
+    interval score (of logarithms) let every repository weigh the same, and so does the error.
+    """
+
+    ask: str
+    rows_of: Literal["all", "set-ups measured twice"]
+    seen: int = Field(default=0, ge=0)
+    answered: int = Field(ge=0)
+    unknown: int = Field(ge=0)
+    sources: int = Field(ge=0)
+    coverage: float = Field(ge=0, le=1)
+    median_high_over_low: float = Field(ge=1)
+    interval_score: float = Field(ge=0)
+    median_error: float = Field(ge=0)
+    source: Source | None = None

@@ -8,6 +8,7 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine
 from stackchoice.fit.cache import cache_layout
+from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.runs import (
     SPARSE_BELOW,
@@ -15,7 +16,7 @@ from stackchoice.fit.runs import (
     attention_operations,
     device_kind,
     kernel_family,
-    link_between,
+    link_over,
     native_gain,
     peak_rate,
 )
@@ -49,7 +50,7 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
     scores = 0.0
     if counts and prompt:
         scores = attention_operations(counts.attention_width, counts.full_layers, 0, prompt)
-    text = {**config, **config.get("text_config", {})}
+    text = {**config, **text_config(config)}
     devices = given.get("tp") or stated.get("count") or 1
     return Run(
         phase=phase,
@@ -75,10 +76,10 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
             text.get("num_experts_per_tok") or (total and active and active / total < SPARSE_BELOW)
         ),
         vendor=device.vendor if device else "",
-        link=link_between(device, given.get("interconnect"), devices, facts),
+        link=link_over(device, given.get("interconnect"), devices, facts.links.values()),
         peer_to_peer=given.get("p2p_enabled"),
-        layer_count=text.get("num_hidden_layers"),
-        hidden_size=text.get("hidden_size"),
+        layer_count=whole(text, "num_hidden_layers"),
+        hidden_size=whole(text, "hidden_size"),
     )
 
 

@@ -20,7 +20,9 @@ HIDDEN_BYTES = 2
 STAGED = 2
 
 
-def all_reduce_seconds(size_bytes: float, devices: int, path: Path, *, direct: bool = True) -> float:
+def all_reduce_seconds(
+    size_bytes: float, devices: int, path: Path, *, direct: bool = True
+) -> float:
     """Return the least seconds of one all-reduce of ``size_bytes`` among ``devices``.
 
     Parameters

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from stackchoice.facts.datum import Record
-from stackchoice.facts.links import Path, path_over
+from stackchoice.facts.links import Link, Path, path_over
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import Measurement, repository
 from stackchoice.facts.records import Machine
@@ -34,7 +35,8 @@ class Run(Record):
 
     Devices that split a model ``by_layer`` take turns at a single stream's token; others reduce
     the hidden state over ``link`` (None: nobody said what is between them), directly unless
-    ``peer_to_peer`` is False.
+    ``peer_to_peer`` is False. ``setup`` names model, engine, backend, device, encoding and count:
+    runs that share it share their habits.
     """
 
     phase: Literal["decode", "prefill"]
@@ -65,6 +67,7 @@ class Run(Record):
     sound: bool = True
     tokens_per_s: float | None = None
     source: str = ""
+    setup: tuple[str, ...] = ()
 
     @property
     def total_parameters(self) -> float | None:
@@ -208,9 +211,17 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         sparse=share < SPARSE_BELOW,
         sound=not DOUBTFUL.search(row.note),
         vendor=device.vendor,
-        link=link_between(device, None, row.device_count, facts),
+        link=link_over(device, None, row.device_count, facts.links.values()),
         tokens_per_s=row.tokens_per_s,
         source=repository(row.source_url),
+        setup=(
+            row.model,
+            row.engine.lower(),
+            row.backend,
+            row.device,
+            row.encoding,
+            str(row.device_count),
+        ),
     )
 
 
@@ -241,12 +252,12 @@ def native_gain(device: Any, rate: float | None) -> float:
     return rate / base if rate and base else 1.0
 
 
-def link_between(device: Any, stated: str | None, devices: int, facts: Facts) -> Path | None:
+def link_over(device: Any, stated: str | None, devices: int, links: Iterable[Link]) -> Path | None:
     """Return what is between the devices: what is stated, else what the machine is built with."""
     if devices < 2:
         return None
     own = device.interconnect.value if isinstance(device, Machine) else None
-    return path_over(stated or own, facts.links.values(), devices)
+    return path_over(stated or own, links, devices)
 
 
 def kernel_family(backend: str, device: Any) -> str:
