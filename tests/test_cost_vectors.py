@@ -304,7 +304,7 @@ def test_what_a_seller_may_list_beside_two_prices():
     assert metered_usd(month(cache_write_tokens=2e7), dear) == 145
     # hours at twice the price: 35 of 168 where nobody says which
     peak = {"multiple": "2", "hours_per_day": "7", "days_per_week": 5, "when": "by day"}
-    assert metered_usd(month(), tariff(peak=peak)) == 140 + 140 * Decimal(35) / 168
+    same(metered_usd(month(), tariff(peak=peak)), 140 + 140 * 35 / 168, rel=1e-12)
     assert metered_usd(month(peak_share=0), tariff(peak=peak)) == 140
     assert metered_usd(month(peak_share=1), tariff(peak=peak)) == 280
     assert metered_usd(month(), tariff(minimum_usd_per_month="500")) == 500

@@ -47,12 +47,14 @@ MAY_IMPORT = {
         "facts",
         "fit",
         "notebooks",
+        "prices",
         "scenario",
         "score",
         "this_machine",
         "version",
     },
     "score": {"errors", "facts", "fit"},
+    "prices": {"facts"},
 }
 
 

@@ -35,7 +35,7 @@ def itemised(
     """Return the bill of a path. Its lines sum to the path's total; an unknown one has no sum."""
     if line.path == "managed" and offer is not None:
         bought = list(_tokens(offer, tokens))
-    elif line.path == "rented" and site is not None:
+    elif line.path == "rented" and site is not None and line.infrastructure_usd is not None:
         bought = list(_rent(scenario, facts, point, site, line))
     else:
         bought = list(_owned(facts, point, site, line))
@@ -116,7 +116,9 @@ def _owned(facts: Facts, point: Point, site: Site | None, line: CostLine) -> Ite
         if part in ("depreciation", "annuity") and bought is not None:
             said.insert(0, f"server {bought.usd:,.0f} USD, installation "
                            f"{bought.installation_usd:,.0f} USD")  # fmt: skip
-        if part in ("energy", "hosting") and bought is not None:
+        if bought is None:
+            said = [line.note, *(_assumption(facts, key) for key in ("usd_per_kwh",))]
+        elif part in ("energy", "hosting"):
             said.insert(0, f"{bought.power_kw.value:g} kW a server, {bought.power_kw.note}")
         yield BillLine(
             item=part, usd=usd, evidence=Evidence.ASSUMED,
@@ -133,23 +135,25 @@ def _people(
     span = ""
     if fte.low is not None and fte.high is not None:
         span = f"{fte.low:g} to {fte.high:g}; "
+    published = fte == facts.assumptions[f"ops_fte_{line.path}"].datum
     yield BillLine(
         item="operations work", kind="people", quantity=fte.value, unit="engineers",
         unit_usd=decimal(point["money.usd_per_engineer_month"]), usd=line.people_usd,
         evidence=line.people_evidence, source=fte.source.label if fte.source else "",
-        as_of=fte.source.as_of if fte.source else "", note=span + fte.note,
+        as_of=fte.source.as_of if fte.source else "",
+        note=span + ("published default" if published else fte.note),
     )  # fmt: skip
     source = facts.assumptions[f"implementation_usd_{line.path}"].datum.source
     for what, usd in once(facts, point, line.path, owned).items():
         ours = what == "setting up"
         known = point.inputs["money.switching_usd"]
         yield BillLine(
-            item=what, kind="one-time", quantity=1 / float(months), unit="share a month",
-            unit_usd=usd, usd=usd / months,
+            item=what, kind="one-time", quantity=1 / float(months),
+            unit=f"(1 of {float(months):g} months)", unit_usd=usd, usd=usd / months,
             evidence=Evidence.ASSUMED if ours else known.evidence,
             source=(source.label if source else "") if ours else known.origin,
             as_of=source.as_of if ours and source else "",
-            note=f"once, over {months:g} months",
+            note="once, spread over the horizon",
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from stackchoice.choose.decision import HourListing
 from stackchoice.choose.site import SECONDS_PER_HOUR, Site
 from stackchoice.cost import decimal
 from stackchoice.cost.machines import commitment_pays, rent, stepped_hours
@@ -44,9 +45,7 @@ class Rental:
         )  # fmt: skip
 
 
-def rental(
-    scenario: Scenario, facts: Facts, point: Point, site: Site, devices: int
-) -> Rental | None:
+def rental(scenario: Scenario, facts: Facts, point: Point, site: Site, count: int) -> Rental | None:
     """Return the cheapest offer on the scenario's terms, or the team's own quote.
 
     Of each seller's listing only the newest price counts. None where nobody sells it on these
@@ -56,21 +55,15 @@ def rental(
     if quote is not None:
         known = point.inputs["money.usd_per_device_hour"]
         return _rental(
-            scenario, facts, point, devices, seller=OWN_QUOTE, terms="own quote", per_unit=1,
+            scenario, facts, point, count, seller=OWN_QUOTE, terms="own quote", per_unit=1,
             usd=decimal(quote), step_s=None, boots=True, evidence=known.evidence,
             source=known.origin or OWN_QUOTE, as_of="",
         )  # fmt: skip
     listed = [
-        _rental(
-            scenario, facts, point, devices, seller=price.seller, terms=price.terms,
-            per_unit=price.devices_per_unit, usd=price.usd_per_device_hour,
-            step_s=price.billing_step_s,
-            boots=price.kind != "dedicated endpoint" or price.bills_start,
-            evidence=Evidence.COMPUTED, source=price.source.label, as_of=price.starts,
-        )
+        _listed(scenario, facts, point, count, price)
         for price in newest(facts.hours)
         if price.machine == site.machine.id and price.kind in scenario.money.rental_terms
-    ]  # fmt: skip
+    ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)
 
 
@@ -84,8 +77,37 @@ def newest(prices: list[HourPrice]) -> list[HourPrice]:
     return list(found.values())
 
 
+def hour_market(scenario: Scenario, facts: Facts, point: Point, site: Site) -> list[HourListing]:
+    """Return every listed offer of the machine by the hour, cheapest month first.
+
+    Whatever its terms; ``taken`` says whether the scenario takes them.
+    """
+    found = [
+        HourListing(
+            seller=price.seller, kind=price.kind, terms=price.terms,
+            usd_per_device_hour=price.usd_per_device_hour, devices_per_unit=price.devices_per_unit,
+            usd_per_month=_listed(scenario, facts, point, devices(site), price).usd,
+            taken=price.kind in scenario.money.rental_terms, as_of=price.starts,
+            source=price.source.label,
+        )
+        for price in newest(facts.hours)
+        if price.machine == site.machine.id
+    ]  # fmt: skip
+    return sorted(found, key=lambda row: (row["usd_per_month"], row["seller"], row["terms"]))
+
+
+def _listed(scenario: Scenario, facts: Facts, point: Point, count: int, price: HourPrice) -> Rental:
+    return _rental(
+        scenario, facts, point, count, seller=price.seller, terms=price.terms,
+        per_unit=price.devices_per_unit, usd=price.usd_per_device_hour,
+        step_s=price.billing_step_s,
+        boots=price.kind != "dedicated endpoint" or price.bills_start,
+        evidence=Evidence.COMPUTED, source=price.source.label, as_of=price.starts,
+    )  # fmt: skip
+
+
 def _rental(
-    scenario: Scenario, facts: Facts, point: Point, devices: int, *, seller: str, terms: str,
+    scenario: Scenario, facts: Facts, point: Point, count: int, *, seller: str, terms: str,
     per_unit: int, usd: Decimal, step_s: int | None, boots: bool, evidence: Evidence, source: str,
     as_of: str,
 ) -> Rental:  # fmt: skip
@@ -110,7 +132,7 @@ def _rental(
         discount = Decimal(0)
     return Rental(
         seller=seller, terms=terms, usd_per_device_hour=usd, devices_per_unit=per_unit,
-        devices=devices, hours=hours, hours_note=note, discount=discount, evidence=evidence,
+        devices=count, hours=hours, hours_note=note, discount=discount, evidence=evidence,
         source=source, as_of=as_of,
     )  # fmt: skip
 
@@ -128,7 +150,7 @@ class Purchase:
     as_of: str
 
 
-def server(facts: Facts, point: Point, site: Site, devices: int) -> Purchase | None:
+def server(facts: Facts, point: Point, site: Site, count: int) -> Purchase | None:
     """Return the server to buy: at the team's own quote, else as listed; None where nobody lists.
 
     The smallest complete server that holds the devices, else the largest there is. Hardware that
@@ -137,7 +159,7 @@ def server(facts: Facts, point: Point, site: Site, devices: int) -> Purchase | N
     listed = sorted(
         (s for s in facts.servers if s.machine == site.machine.id), key=lambda s: s.devices
     )
-    found = next((s for s in listed if s.devices >= devices), listed[-1] if listed else None)
+    found = next((s for s in listed if s.devices >= count), listed[-1] if listed else None)
     quote = point["money.server_usd"]
     if quote is None:
         return found and Purchase(
@@ -148,13 +170,13 @@ def server(facts: Facts, point: Point, site: Site, devices: int) -> Purchase | N
     board, power = site.machine.board_power_w, Datum[float]()
     if board.known:
         power = Datum[float](
-            value=board.value * devices / 1000 + facts.assumed("host_kw"),
+            value=board.value * count / 1000 + facts.assumed("host_kw"),
             evidence=Evidence.ASSUMED, note="board power and an assumed host",
         )  # fmt: skip
     known = point.inputs["money.server_usd"]
     return Purchase(
         usd=decimal(quote), installation_usd=found.installation_usd if found else Decimal(0),
-        devices=found.devices if found else devices, power_kw=found.power_kw if found else power,
+        devices=found.devices if found else count, power_kw=found.power_kw if found else power,
         evidence=known.evidence, source=known.origin or OWN_QUOTE, as_of="",
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic asks for this one before Pyt
 from stackchoice.cost import (
     BreakEven,
     CostLine,
+    Curve,
     Exit,
     Faster,
     Hybrid,
@@ -117,6 +118,20 @@ class Listing(TypedDict):
     source: str
 
 
+class HourListing(TypedDict):
+    """One offer by the device-hour, in USD; ``taken``: whether the scenario takes its terms."""
+
+    seller: str
+    kind: str
+    terms: str
+    usd_per_device_hour: Decimal
+    devices_per_unit: int
+    usd_per_month: Decimal
+    taken: bool
+    as_of: str
+    source: str
+
+
 class Cost(Record):
     """The three paths, and the volume at which the answer flips.
 
@@ -133,8 +148,10 @@ class Cost(Record):
     owned_with_people_usd_per_month: Decimal | None = None
     lines: list[CostLine] = []
     market: list[Listing] = []
+    hours: list[HourListing] = []
     break_even: list[BreakEven] = []
     turns: list[Turn] = []
+    curves: list[Curve] = []
     hybrid: list[Hybrid] = []
     redundancy: list[Redundancy] = []
     exits: list[Exit] = []

@@ -10,6 +10,7 @@ from stackchoice.choose.buying import (
     Rental,
     devices,
     fte_of,
+    hour_market,
     once,
     rental,
     replicas,
@@ -120,12 +121,13 @@ def compare(
     if site is None:
         return found
     carried = capacity_mtok_per_month(facts, point, site)
+    by_hour = [] if site.choice.already_owned else hour_market(scenario, facts, point, site)
     turns = Paths(
         facts=facts, point=point, site=site, tokens=tokens, lines=by_path, per_mtok=per_mtok,
         capacity=carried, full=full_mtok_per_month(facts, point, site),
         replicas=replicas(site), purchase=server(facts, point, site, devices(site)),
     )  # fmt: skip
-    return found.model_copy(update=turning.turning_points(scenario, turns))
+    return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, turns)})
 
 
 def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str, float] | None:
@@ -162,12 +164,11 @@ def _self_hosted(scenario: Scenario, facts: Facts, point: Point, site: Site) -> 
         return [_paid_for(scenario, facts, point, site)]
     lines, count = [], devices(site)
     # Renting puts the data on somebody else's machine.
-    may_leave = point["constraints.data_may_leave"] is not False
-    if may_leave and (price := rental(scenario, facts, point, site, count)) is not None:
+    if point["constraints.data_may_leave"] is not False:
+        price = rental(scenario, facts, point, site, count)
         lines.append(_rented(scenario, facts, point, site, price))
-    if (bought := server(facts, point, site, count)) is not None:
-        lines.append(_owned(scenario, facts, point, site, bought))
-    return lines
+    bought = server(facts, point, site, count)
+    return [*lines, _owned(scenario, facts, point, site, bought)]
 
 
 def _paid_for(scenario: Scenario, facts: Facts, point: Point, site: Site) -> CostLine:
@@ -192,7 +193,16 @@ def _paid_for(scenario: Scenario, facts: Facts, point: Point, site: Site) -> Cos
     )  # fmt: skip
 
 
-def _rented(scenario: Scenario, facts: Facts, point: Point, site: Site, price: Rental) -> CostLine:
+def _rented(
+    scenario: Scenario, facts: Facts, point: Point, site: Site, price: Rental | None
+) -> CostLine:
+    if price is None:
+        terms = ", ".join(scenario.money.rental_terms)
+        return _line(
+            scenario, facts, point, "rented", f"{devices(site)} x {site.machine.name}", None,
+            site=site, evidence=Evidence.ASSUMED,
+            note=f"no price of it on these terms is in the fact base: {terms}",
+        )  # fmt: skip
     leaves = point["constraints.data_may_leave"]
     return _line(
         scenario, facts, point, "rented",
@@ -205,8 +215,14 @@ def _rented(scenario: Scenario, facts: Facts, point: Point, site: Site, price: R
 
 
 def _owned(
-    scenario: Scenario, facts: Facts, point: Point, site: Site, bought: Purchase
+    scenario: Scenario, facts: Facts, point: Point, site: Site, bought: Purchase | None
 ) -> CostLine:
+    if bought is None:
+        return _line(
+            scenario, facts, point, "owned", f"{devices(site)} x {site.machine.name}", None,
+            site=site, evidence=Evidence.ASSUMED,
+            note="no complete server with it has a price in the fact base",
+        )  # fmt: skip
     servers = -(-devices(site) // bought.devices)
     parts = owned_parts_usd(
         bought, servers, point["money.horizon_months"], facts,

@@ -8,7 +8,15 @@ from decimal import Decimal
 
 from stackchoice.choose.buying import Purchase, fte_of
 from stackchoice.choose.site import Site
-from stackchoice.cost import CostLine, Exit, Faster, Redundancy, Volume, decimal
+from stackchoice.cost import (
+    CostLine,
+    Exit,
+    Faster,
+    Redundancy,
+    Volume,
+    decimal,
+    owned_parts_usd,
+)
 from stackchoice.cost.machines import book_value
 from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.facts.datum import Evidence
@@ -60,23 +68,45 @@ def redundancy(paths: Paths) -> Iterator[Redundancy]:
             without="a second seller is paid only for what it serves; keeping it tested is work "
             "that is not priced here",
         )  # fmt: skip
-    count = paths.replicas
     for path in SELF_HOSTED:
-        line = paths.lines.get(path)
-        if line is None:
-            continue
-        infrastructure = line.infrastructure_usd
-        known = infrastructure is not None and not paths.site.choice.already_owned
-        extra = infrastructure / count if known else None
-        total = line.total_usd
-        yield Redundancy(
-            path=path, replicas=count, spares=1, extra_usd=extra,
-            total_usd=total + extra if extra is not None and total is not None else None,
-            without="the service is down until the card is replaced or another is rented"
-            if count == 1 else f"one of {count} down leaves {(count - 1) / count:.0%} of the rate, "
-            "below what the peak takes",
-            evidence=line.total_evidence,
+        if (line := paths.lines.get(path)) is not None:
+            yield _spare(paths, line)
+
+
+def _spare(paths: Paths, line: CostLine) -> Redundancy:
+    count, owned = paths.replicas, paths.site.choice.already_owned
+    there = paths.site.replicas_there - count if owned else 0
+    if there > 0:
+        extra: Decimal | None = Decimal(0)
+        without = f"{there} of {there + count} replicas that are there are not needed at the peak"
+    else:
+        extra = None if line.infrastructure_usd is None else line.infrastructure_usd / count
+        extra = _bought_spare(paths) if owned else extra
+        without = (
+            "the service is down until the card is replaced or another is rented" if count == 1
+            else f"one of {count} down leaves {(count - 1) / count:.0%} of the rate, below what "
+            "the peak takes"
         )  # fmt: skip
+    total = line.total_usd
+    return Redundancy(
+        path=line.path, replicas=count, spares=max(1, there), extra_usd=extra,
+        total_usd=total + extra if extra is not None and total is not None else None,
+        without=without, evidence=line.total_evidence,
+    )  # fmt: skip
+
+
+def _bought_spare(paths: Paths) -> Decimal | None:
+    """Return what one more replica's servers cost a month, bought new beside those that are there.
+
+    As listed, over their life; None where no list has them.
+    """
+    bought = paths.purchase
+    if bought is None:
+        return None
+    servers = -(-paths.site.choice.devices_per_replica // bought.devices)
+    months = paths.point["money.horizon_months"]
+    parts = owned_parts_usd(bought, servers, months, paths.facts)
+    return sum(parts.values(), Decimal(0)) if parts else None
 
 
 def exits(paths: Paths) -> Iterator[Exit]:
@@ -113,8 +143,8 @@ def exits(paths: Paths) -> Iterator[Exit]:
     )  # fmt: skip
     yield Exit(
         path="owned", usd=book + moves["managed"], evidence=Evidence.ASSUMED,
-        what=f"{book:,.0f} USD stand on the books after {months:g} months and come back only by a "
-        "sale; setting up the managed endpoint",
+        what=f"{book:,.0f} USD stand on the books after {float(months):g} months and come back "
+        "only by a sale; setting up the managed endpoint",
     )  # fmt: skip
 
 
@@ -125,10 +155,12 @@ def faster(scenario: Scenario, paths: Paths) -> Iterator[Faster]:
     line, facts, point, site = paths.own[0], paths.facts, paths.point, paths.site
     salary = decimal(point["money.usd_per_engineer_month"])
     chosen = facts.engines[site.engine].name if site.engine else "this stack"
-    if salary:
+    if salary and line.people_usd:
         yield _at_most(line, paths.replicas, chosen, salary)
     owned = site.choice.already_owned
     now = fte_of(scenario, facts, point, line.path, site, owned)
+    if not now.value:  # a single user works for nobody
+        return
     for engine in facts.engines.values():
         runs = engine.platforms.get(site.machine.backend)
         work = upkeep(scenario, facts, engine.id, site.machine.backend)
@@ -151,7 +183,7 @@ def _at_most(line: CostLine, replicas: int, chosen: str, salary: Decimal) -> Fas
     if whole.is_infinite():
         text += "; with one replica nothing is saved, since no machine goes"
     else:
-        text += f"; a whole replica goes from {whole:.0%} on"
+        text += f"; a whole replica goes from {times(whole)} on"
     return Faster(
         engine="any stack ten percent faster", against=chosen, extra_fte=float(most),
         gain=float(TEN_PERCENT), with_whole_replicas=_finite(whole), text=text,
@@ -174,15 +206,20 @@ def _against(
             f"together cost {machines:,.0f}"
         )
     else:
-        text = f"{people:,.0f} USD a month for people: pays from {gain:.0%} faster on"
+        text = f"{people:,.0f} USD a month for people: pays from {times(gain)} on"
         text += (
             ", if machines came in fractions; no whole one that goes would pay"
-            if whole.is_infinite() else f"; with whole replicas from {whole:.0%} on"
+            if whole.is_infinite() else f"; with whole replicas from {times(whole)} on"
         )  # fmt: skip
     return Faster(
         engine=engine, against=chosen, extra_fte=float(extra), gain=_finite(gain),
         with_whole_replicas=_finite(whole), text=text, evidence=line.total_evidence,
     )  # fmt: skip
+
+
+def times(gain: Decimal | float) -> str:
+    """Return a gain as words: 0.1 is "1.1 times as fast"."""
+    return f"{1 + float(gain):.3g} times as fast"
 
 
 def _finite(value: Decimal) -> float | None:

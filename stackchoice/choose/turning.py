@@ -11,26 +11,31 @@ from stackchoice.choose.risks import SELF_HOSTED, Paths, exits, faster, redundan
 from stackchoice.cost import (
     BreakEven,
     CostLine,
+    Curve,
     Hybrid,
     Turn,
     break_even,
     decimal,
     owned_parts_usd,
 )
-from stackchoice.cost.breakeven import input_equal, payback_months, price_equal
+from stackchoice.cost.breakeven import input_equal, payback_months, price_equal, staircase
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.scenario import Scenario
 
 #: The end of the throughput interval that a break-even rests on, in words.
 ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
+#: Points of a curve over the volume.
+POINTS = 120
 PRICE_UNIT = "USD per M tokens of this mix"
 
 
 def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
     """Return the fields of a cost that say where the paths turn."""
+    evens = list(_break_evens(paths))
     return {
-        "break_even": list(_break_evens(paths)),
+        "break_even": evens,
+        "curves": list(_curves(paths, evens)),
         "turns": list(_turns(scenario, paths)),
         "hybrid": list(_hybrids(paths)),
         "redundancy": list(redundancy(paths)),
@@ -61,6 +66,37 @@ def _break_evens(paths: Paths) -> Iterator[BreakEven]:
                     with_people=with_people,
                     evidence=weakest(line.evidence, tokens.evidence),
                 )
+
+
+def _curves(paths: Paths, evens: list[BreakEven]) -> Iterator[Curve]:
+    """What each path costs over the volume, to beyond today's, three replicas and every crossing.
+
+    Managed tokens keep the price of today's mix; serving yourself climbs by whole replicas, at
+    both ends of the throughput interval.
+    """
+    managed, tokens, capacity = paths.managed, paths.tokens, paths.capacity
+    if managed is None or tokens is None or paths.per_mtok is None or capacity is None:
+        return
+    crossings = [even.mtok_per_month for even in evens if even.mtok_per_month is not None]
+    reach = max(2 * tokens.total_mtok, 3 * capacity["high"], *(1.3 * at for at in crossings), 1e-9)
+    volumes = [reach * step / POINTS for step in range(POINTS + 1)]
+    fixed, price = float(managed.people_usd + managed.one_time_usd), float(paths.per_mtok)
+    yield Curve(
+        path="managed", name="managed", evidence=managed.total_evidence,
+        points=[(at, fixed + price * at) for at in volumes],
+    )  # fmt: skip
+    for line in paths.own:
+        own = {
+            "fixed": float(line.people_usd + line.one_time_usd),
+            "replica": float(line.infrastructure_usd or 0) / paths.replicas,
+        }
+        for end in ("low", "high"):
+            if capacity[end] > 0:
+                yield Curve(
+                    path=line.path, name=f"{line.path}, {ENDS[end]}", evidence=line.total_evidence,
+                    points=[(at, staircase(capacity=capacity[end], mtok=at, **own))
+                            for at in volumes],
+                )  # fmt: skip
 
 
 def _beyond(line: CostLine, managed: CostLine) -> Decimal:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from stackchoice.cost.machines import energy, owned, rent
-from stackchoice.cost.numbers import decimal
+from stackchoice.cost.numbers import ceil, decimal
 from stackchoice.facts.datum import Datum
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import HourPrice, Machine
@@ -66,8 +66,8 @@ def owned_energy_usd(
 ) -> Decimal | None:
     """Return the power bill of hardware already paid for, at full board power.
 
-    ``housed`` adds the host and the building (PUE), as in a rack; a machine on a desk has neither.
-    A computer with unified memory is its own host.
+    ``housed`` adds hosts and the building (PUE), as in a rack; a machine on a desk has neither. A
+    computer with unified memory is its own host.
     """
     if machine.board_power_w.value is None:
         return None
@@ -75,7 +75,8 @@ def owned_energy_usd(
     pue = Decimal(1)
     if housed:
         pue = decimal(facts.assumed("pue"))
-        kilowatts += 0 if machine.unified_memory else decimal(facts.assumed("host_kw"))
+        hosts = 0 if machine.unified_memory else ceil(devices / facts.assumed("devices_per_host"))
+        kilowatts += hosts * decimal(facts.assumed("host_kw"))
     return energy(
         kw=kilowatts, pue=pue, usd_per_kwh=decimal(facts.assumed("usd_per_kwh")),
         hours=decimal(hours),

@@ -64,6 +64,12 @@ def crossover(
     return where(pays, volume, never), where(pays, count, never)
 
 
+def staircase(*, fixed: Number, replica: Number, capacity: Number, mtok: Number) -> Number:
+    """Return what serving a volume yourself costs: whole replicas, at least one."""
+    count = ceil(mtok / capacity)
+    return fixed + larger(count, count * 0 + 1) * replica
+
+
 def change_needed(*, replica: Number, usd_per_mtok: Number, capacity: Number) -> Number:
     """Return the factor by which price or throughput must exceed today's for any volume to pay.
 

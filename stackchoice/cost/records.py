@@ -147,6 +147,15 @@ class Turn(Record):
     evidence: Evidence
 
 
+class Curve(Record):
+    """What a path costs a month at each of some volumes (M tokens, USD), people included."""
+
+    path: Path
+    name: str
+    points: list[tuple[float, float]]
+    evidence: Evidence
+
+
 class Redundancy(Record):
     """What a path costs with spares, and what happens without: one replica down."""
 
