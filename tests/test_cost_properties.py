@@ -128,7 +128,7 @@ def test_billed_hours_are_at_least_the_busy_ones(busy, starts, boot, step):
        st.floats(0, 1e4), st.floats(0.01, 10), st.floats(0, 1e4), st.floats(0, 1e4))  # fmt: skip
 def test_a_hybrid_with_no_base_is_the_managed_path(mtok, peak, hours, cap, b, p, fixed, base_fixed):
     profile = load_profile(mtok, peak, hours)
-    shared = {"profile": profile, "capacity_per_hour": cap, "replica_usd": b, "usd_per_mtok": p,
+    shared = {"profile": profile, "capacity": cap, "replica_usd": b, "usd_per_mtok": p,
               "base_fixed": base_fixed}  # fmt: skip
     managed = fixed + p * sum(profile)
     assert abs(hybrid_usd(replicas=0, managed_fixed=fixed, **shared) - managed) <= 1e-9 * managed

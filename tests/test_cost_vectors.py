@@ -323,7 +323,7 @@ def test_parts_are_not_more_than_the_whole():
 
 def test_a_base_with_the_peaks_bought():
     profile = [4.0, 2.0, 1.0, 1.0]
-    shared = {"profile": profile, "capacity_per_hour": 1.0, "usd_per_mtok": 10.0}
+    shared = {"profile": profile, "capacity": 1.0, "usd_per_mtok": 10.0}
     # slices of 4, 2, 1 and 1 M tokens, at 10 USD each
     assert [slice_usd(replica=n, **shared) for n in (1, 2, 3, 4)] == [40, 20, 10, 10]
     assert best_base(most=9, replica_usd=15, **shared) == 2

@@ -27,6 +27,8 @@ from stackchoice.scenario import Scenario
 ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
 #: Points of a curve over the volume.
 POINTS = 120
+#: Stretches of the active month that a load curve is cut into.
+STRETCHES = 50
 PRICE_UNIT = "USD per M tokens of this mix"
 
 
@@ -174,13 +176,13 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
         return
     if not (paths.capacity and hours and days and peak and tokens.total_mtok):
         return
-    line, active = own[0], max(1, round(hours * days))
-    profile = load_profile(tokens.total_mtok, float(peak), active)
+    line = own[0]
+    profile = load_profile(tokens.total_mtok, float(peak), STRETCHES)
     for end in ("low", "high"):
-        # An hour of the curve needs no headroom for the peak: the curve has the peak in it.
-        hourly = paths.capacity[end] * peak / (hours * days)
+        # A stretch of the curve needs no headroom for the peak: the curve has the peak in it.
+        carries = paths.capacity[end] * peak / STRETCHES
         shared = {
-            "profile": profile, "capacity_per_hour": hourly,
+            "profile": profile, "capacity": carries,
             "replica_usd": float(line.infrastructure_usd / paths.replicas),
             "usd_per_mtok": float(paths.per_mtok),
             "base_fixed": float(line.people_usd + line.one_time_usd),
@@ -188,10 +190,10 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
         base = best_base(most=paths.site.replicas_there, **shared)
         fixed = float(managed.people_usd + managed.one_time_usd)
         usd = hybrid_usd(replicas=base, managed_fixed=fixed, **shared)
-        rest = sum(max(v - base * hourly, 0.0) for v in profile) / tokens.total_mtok
+        rest = sum(max(v - base * carries, 0.0) for v in profile) / tokens.total_mtok
         yield Hybrid(
             base=line.path, replicas=base, usd=decimal(round(usd, 6)), managed_share=rest,
-            capacity_mtok_per_hour=hourly, evidence=Evidence.ASSUMED,
+            capacity_mtok_per_hour=paths.capacity[end] * peak / (hours * days), evidence=Evidence.ASSUMED,
             text=f"{ENDS[end]}: " + (
                 f"{base} {line.path} replica(s), {rest:.0%} of the tokens bought"
                 if base else "no base pays for itself and its people: buy every token"
