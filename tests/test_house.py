@@ -49,12 +49,15 @@ MAY_IMPORT = {
         "fit",
         "notebooks",
         "read",
+        "prices",
         "scenario",
         "score",
         "this_machine",
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
+    "score": {"errors", "facts", "fit"},
+    "prices": {"facts"},
 }
 
 

@@ -37,6 +37,7 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
+    Upkeep,
 )
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
@@ -53,6 +54,7 @@ LISTS = {
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
@@ -91,6 +93,7 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
