@@ -56,6 +56,7 @@ class Site(Place):
     row: FitRow
     cache_bytes: int = 0
     speed: Speed = Speed()
+    engine: str = ""
     admission: Admission | None = None
     live_sequences: int | None = None
     replica: Interval | None = None
@@ -174,6 +175,7 @@ def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
+        links=facts.links.values(), interconnect=site.choice.interconnect,
     )  # fmt: skip
     return {"cache_bytes": cache_bytes, "speed": speed}
 
@@ -188,7 +190,9 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
-    return site.model_copy(update={"admission": admission, "live_sequences": live})
+    return site.model_copy(
+        update={"engine": engine.id, "admission": admission, "live_sequences": live}
+    )
 
 
 def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Site:
