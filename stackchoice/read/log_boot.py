@@ -173,7 +173,9 @@ class BootBuilder:
     ) -> None:
         context = captured.get("context") or pattern.context
         for key, value in values.items():
-            if not isinstance(value, str) or not (key.endswith(KERNEL_KEYS) or key in pattern.sets):
+            if not isinstance(value, str) or not (
+                key.endswith(KERNEL_KEYS) or key in pattern.sets
+            ):
                 continue
             part = pattern.part if line.rank not in self.role else f"draft {pattern.part}"
             found = Kernel(

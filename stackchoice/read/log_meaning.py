@@ -205,7 +205,9 @@ def _proposal(refusal: Refusal, values: dict[str, Found]) -> str:
     return ""
 
 
-def _pool(engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts) -> str:
+def _pool(
+    engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts
+) -> str:
     """Say what the printed pool counts in that release; an unknown release has both meanings."""
     if "pool_tokens" not in values:
         return ""
