@@ -42,7 +42,7 @@ SECTIONS = {
     "change": "What would change the answer",
     "runnable": "How to run it",
     "plan": "Before the card is bought",
-    "board": "What a review board asks",
+    "review": "What a review board asks",
     "fixed": "What was held fixed",
     "quality": "Quality evidence",
     "live": "The live run",
