@@ -63,6 +63,7 @@ class BootBuilder:
         self.by_device: dict[tuple[str, str], dict[str, float]] = {}
         self.server: dict[str, tuple[Any, int]] = {}
         self.settings: dict[str, Any] = {}
+        self.settings_line = line
         self.kernels: dict[tuple[str, str, str], Kernel] = {}
         self.warned: dict[str, tuple[int, int, str]] = {}
         self.refusals: dict[str, Refusal] = {}
@@ -98,6 +99,7 @@ class BootBuilder:
         for key, value in values.items():
             self._keep(pattern, captured, key, value, line)
         if pattern.pairs:
+            self.settings_line = line.number
             for key, value in settings_of(line.text, pattern.pairs).items():
                 if len(self.settings) < MOST_KEYS:
                     self.settings[key] = value
@@ -173,9 +175,7 @@ class BootBuilder:
     ) -> None:
         context = captured.get("context") or pattern.context
         for key, value in values.items():
-            if not isinstance(value, str) or not (
-                key.endswith(KERNEL_KEYS) or key in pattern.sets
-            ):
+            if not isinstance(value, str) or not (key.endswith(KERNEL_KEYS) or key in pattern.sets):
                 continue
             part = pattern.part if line.rank not in self.role else f"draft {pattern.part}"
             found = Kernel(

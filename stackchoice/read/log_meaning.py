@@ -57,7 +57,7 @@ def _settings(values: dict[str, Found], boot: BootBuilder, language: LogLanguage
             spelled = language.values.get(key, {})
             value = spelled.get(value, value) if isinstance(value, str) else value
             values[key] = Found(
-                key=key, value=value, line=boot.first, note="from the listed settings"
+                key=key, value=value, line=boot.settings_line, note="from the listed settings"
             )
 
 
@@ -205,9 +205,7 @@ def _proposal(refusal: Refusal, values: dict[str, Found]) -> str:
     return ""
 
 
-def _pool(
-    engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts
-) -> str:
+def _pool(engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts) -> str:
     """Say what the printed pool counts in that release; an unknown release has both meanings."""
     if "pool_tokens" not in values:
         return ""

@@ -158,7 +158,9 @@ def read_lines(
     )  # fmt: skip
 
 
-def _recognised(readers: list[EngineReader], *, given: bool) -> tuple[list[EngineReader], list[str]]:
+def _recognised(
+    readers: list[EngineReader], *, given: bool
+) -> tuple[list[EngineReader], list[str]]:
     """Return the engines whose log this is, and what stays open."""
     if given:
         return readers, []
@@ -170,7 +172,9 @@ def _recognised(readers: list[EngineReader], *, given: bool) -> tuple[list[Engin
         return sure, notes
     matching = [r for r in readers if r.boots]
     nested = {name for r in matching for name in r.language.nests}
-    outer = [r for r in matching if not set(r.language.nests) & {m.language.engine for m in matching}]
+    outer = [
+        r for r in matching if not set(r.language.nests) & {m.language.engine for m in matching}
+    ]
     if len(outer) == 1 and nested <= {outer[0].language.engine}:
         return outer, [f"recognised as {_names(outer)} by its lines alone"]
     if not matching:
