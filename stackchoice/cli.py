@@ -11,8 +11,9 @@ from stackchoice.commands.deciding import decide_command, report_command
 from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.knowing import facts_command
+from stackchoice.commands.logs import readlog_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
-from stackchoice.commands.reading import readlog_command
+from stackchoice.commands.reading import inspect_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
 
@@ -20,6 +21,7 @@ from stackchoice.version import VERSION
 COMMANDS = {
     "decide": decide_command,
     "fit": fit_command,
+    "inspect": inspect_command,
     "readlog": readlog_command,
     "confirm": confirm_command,
     "report": report_command,

@@ -1,4 +1,4 @@
-"""``readlog``: what an engine's log says, and what its warnings mean on this hardware."""
+"""``inspect``: what a checkpoint on disk really is."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import typer
 from stackchoice.commands.options import JsonFlag
 
 
-def readlog_command(
-    file: Annotated[Path, typer.Argument(help="A log, plain or gzip.")],
-    machine: Annotated[
-        str | None, typer.Option(help="The machine it ran on: warnings are read for that chip.")
-    ] = None,
+def inspect_command(
+    path: Annotated[
+        Path, typer.Argument(help="A checkpoint's folder, a .gguf or .safetensors, or a config.")
+    ],
     engine: Annotated[
-        str | None, typer.Option(help="Id of the engine; recognised when not given.")
+        str | None, typer.Option(help="Engine to name the kernels of: vllm or vllm==0.26.0.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model that was served.")] = None,
-    artifact: Annotated[
-        str | None, typer.Option(help="Its artifact: which activations the file asks for.")
-    ] = None,
+    machine: Annotated[str | None, typer.Option(help="Machine that would run it.")] = None,
+    whole_hash: Annotated[
+        bool, typer.Option("--hash", help="Hash the whole content too; reads every byte.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read a log of vLLM, SGLang, llama.cpp, Ollama, TensorRT-LLM, MLX-LM or MAX."""
-    from stackchoice.logs import read_log_by_name
-    from stackchoice.read.log_text import describe_log
+    """Read a checkpoint on disk: layers, encodings, what the files say against each other."""
+    from stackchoice.present.checkpoint import describe_checkpoint
+    from stackchoice.read import inspect_checkpoint
+    from stackchoice.read.kernels import with_paths
 
-    reading = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
-    print(reading.model_dump_json(indent=2) if as_json else describe_log(reading))
+    found = inspect_checkpoint(path, whole_hash=whole_hash)
+    if engine or machine:
+        found = with_paths(found, engine, machine)
+    print(found.model_dump_json(indent=2) if as_json else describe_checkpoint(found))
