@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import Field
+
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact
 from stackchoice.facts.yaml import shown
+from stackchoice.fit.path import artifact_parts, paths
+from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
 from stackchoice.read.log_records import Hardware, LogReading
+
+
+class CheckedLog(Record):
+    """A read log, with the predicted kernel path of each boot held against it."""
+
+    reading: LogReading
+    checks: list[list[Compared]] = Field(default=[], description="one list for each boot")
 
 
 def read_log_by_name(
@@ -20,8 +32,8 @@ def read_log_by_name(
     model: str | None = None,
     artifact: str | None = None,
     facts: Facts | None = None,
-) -> LogReading:
-    """Look the names up and read the log.
+) -> CheckedLog:
+    """Look the names up, read the log, and hold the predicted kernel path against it.
 
     Parameters
     ----------
@@ -40,14 +52,22 @@ def read_log_by_name(
     facts = facts or load_facts()
     if machine is not None and machine not in facts.machines:
         raise _unknown("machine", machine, list(facts.machines))
+    chosen = facts.machines[machine] if machine else None
     served = _artifact(model, artifact, facts)
     bits = served.weight_bits.value if served else None
     hardware = Hardware(
-        capability=facts.machines[machine].cuda_capability if machine else None,
+        capability=chosen.cuda_capability if chosen else None,
         weight_bits=None if bits is None else round(bits),
         activation_bits=served.activation_bits.value if served else None,
     )
-    return read_log(path, facts.memory, engine=engine, hardware=hardware)
+    reading = read_log(path, facts.memory, engine=engine, hardware=hardware)
+    checks = []
+    if chosen and served and model:
+        parts = artifact_parts(facts.models[model], served, facts)
+        for boot in reading.boots:
+            expected = paths(parts, boot.engine, boot.release or "unknown", chosen, facts)
+            checks.append(against(predicted_by(expected), boot))
+    return CheckedLog(reading=reading, checks=checks)
 
 
 def _artifact(model: str | None, artifact: str | None, facts: Facts) -> Artifact | None:

@@ -369,6 +369,11 @@ def test_names_choose_the_chip_and_the_file(tmp_path):
     found = read_log_by_name(
         path, machine="rtx_5090", model="Qwen/Qwen3.6-27B", artifact="nvidia/Qwen3.6-27B-NVFP4"
     )
-    assert found.boots[0].warnings[0].fallback_real is False
+    assert found.reading.boots[0].warnings[0].fallback_real is False
+    assert [(c.part, c.outcome) for c in found.checks[0] if c.part == "linear"] == [
+        ("linear", "confirmed")
+    ]
+    said = describe_log(found.reading, found.checks)
+    assert "confirmed" in said
     with pytest.raises(InputError, match="artifacts; name one"):
         read_log_by_name(path, model="Qwen/Qwen3.6-27B")

@@ -28,5 +28,6 @@ def readlog_command(
     from stackchoice.logs import read_log_by_name
     from stackchoice.read.log_text import describe_log
 
-    reading = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
-    print(reading.model_dump_json(indent=2) if as_json else describe_log(reading))
+    found = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
+    print(found.model_dump_json(indent=2) if as_json
+          else describe_log(found.reading, found.checks))  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from stackchoice.facts.datum import Record
+from stackchoice.fit.path import KernelPath
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot, Hardware
 
@@ -23,6 +24,14 @@ class Predicted(Record):
     part: str
     arithmetic: str | None = None
     family: str = ""
+
+
+def predicted_by(path: KernelPath) -> list[Predicted]:
+    """Return what a kernel path says of each part; prefill, where the log's names are chosen."""
+    return [
+        Predicted(part=p.part.part, arithmetic=p.prefill.arithmetic, family=p.prefill.kernel)
+        for p in path.parts
+    ]
 
 
 class Compared(Record):

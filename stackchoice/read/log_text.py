@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from stackchoice.facts.datum import Evidence
@@ -27,14 +28,15 @@ WIDTH, INDENT = 100, 16
 MOST_SHOWN = 40
 
 
-def describe_log(reading: LogReading, compared: dict[int, list[Compared]] | None = None) -> str:
+def describe_log(reading: LogReading, compared: Sequence[list[Compared]] = ()) -> str:
     """Return a readable summary; ``compared`` holds the checked prediction of each boot."""
     engines = ", ".join(reading.engines) or "engine not recognised"
     lines = [f"{shown(reading.name) or 'log'}: {reading.lines:,} lines, {engines}"]
     lines += [f"  note: {note}" for note in reading.notes]
     lines.append("  measured, with the line of the log, unless another class stands there")
     for number, boot in enumerate(reading.boots[:MOST_SHOWN], 1):
-        lines += ["", *_boot(number, boot), *_compared((compared or {}).get(number - 1, []))]
+        checks = compared[number - 1] if number <= len(compared) else []
+        lines += ["", *_boot(number, boot), *_compared(checks)]
     if len(reading.boots) > MOST_SHOWN:
         lines.append(f"\n{len(reading.boots) - MOST_SHOWN:,} more boots are in the JSON")
     return "\n".join(lines)
