@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "errors",
         "facts",
         "fit",
+        "logs",
         "notebooks",
         "read",
         "prices",

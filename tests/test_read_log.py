@@ -348,6 +348,24 @@ def test_a_prediction_is_confirmed_refuted_or_left_open(predicted, outcome, memo
     assert row.reason
 
 
+def test_parts_of_a_mixed_file_are_told_apart_by_their_encoding(memory):
+    text = (
+        "Using MarlinNvFp4LinearKernel for NVFP4 GEMM\n"
+        "Selected CutlassFP8ScaledMMLinearKernel for CompressedTensorsW8A8Fp8\n"
+    )
+    (boot,) = boots_of(text, memory)
+    rows = against(
+        [
+            Predicted(part="linear", arithmetic="w4a16", storage="nvfp4", weight_bits=4),
+            Predicted(part="linear", arithmetic="fp8xfp8", storage="fp8", weight_bits=8),
+            Predicted(part="linear", arithmetic="w4a16", storage="int4", weight_bits=4),
+            Predicted(part="linear", arithmetic="fp8xfp8", storage="mxfp8", weight_bits=8),
+        ],
+        boot,
+    )
+    assert [r.outcome for r in rows] == ["confirmed", "confirmed", "unconfirmed", "unconfirmed"]
+
+
 def test_a_warning_alone_proves_the_arithmetic_of_the_weights(memory):
     boot = read_lines([NO_FP4], memory, engine="vllm").boots[0]
     rows = against([Predicted(part="linear", arithmetic="fp4xfp4")], boot)
@@ -365,14 +383,16 @@ def test_the_text_is_readable_and_holds_no_control_characters(memory):
 
 def test_names_choose_the_chip_and_the_file(tmp_path):
     path = tmp_path / "x.log"
-    path.write_text(f"Using MarlinNvFp4LinearKernel for NVFP4 GEMM\n{NO_FP4}\n")
+    path.write_text(
+        f"vLLM API server version 0.26.0\nUsing MarlinNvFp4LinearKernel for NVFP4 GEMM\n{NO_FP4}\n"
+    )
     found = read_log_by_name(
         path, machine="rtx_5090", model="Qwen/Qwen3.6-27B", artifact="nvidia/Qwen3.6-27B-NVFP4"
     )
     assert found.reading.boots[0].warnings[0].fallback_real is False
-    assert [(c.part, c.outcome) for c in found.checks[0] if c.part == "linear"] == [
-        ("linear", "confirmed")
-    ]
+    by_prediction = {c.predicted: c.outcome for c in found.checks[0] if c.part == "linear"}
+    assert [o for p, o in by_prediction.items() if "w4a16" in p] == ["confirmed"]
+    assert [o for p, o in by_prediction.items() if "fp8" in p] == ["unconfirmed"]
     said = describe_log(found.reading, found.checks)
     assert "confirmed" in said
     with pytest.raises(InputError, match="artifacts; name one"):

@@ -75,6 +75,8 @@ def _derived(values: dict[str, Found], boot: BootBuilder) -> None:
 
     if "k_gib" in values and "v_gib" in values:
         put("pool_gib", round(number("k_gib") + number("v_gib"), 6), "k_gib", "v_gib")
+    if "full_mib" in values and "swa_mib" in values:
+        put("kv_mib", number("full_mib") + number("swa_mib"), "full_mib", "swa_mib")
     for key in ("weights", "kv", "state", "swa", "compute_buffer"):
         if f"{key}_mib" in values:
             put(f"{key}_gib", number(f"{key}_mib") / MIB_PER_GIB, f"{key}_mib")

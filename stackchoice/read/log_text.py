@@ -8,7 +8,7 @@ from typing import Any
 
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.yaml import shown
-from stackchoice.read.log_against import Compared, ran
+from stackchoice.read.log_against import Compared, Ran, ran
 from stackchoice.read.log_patterns import LogLanguage, load_languages
 from stackchoice.read.log_records import Boot, Found, LogReading, Series
 
@@ -24,8 +24,8 @@ UNITS = {"_gib": " GiB", "_mib": " MiB", "_gb": " GB", "_pct": " %", "_tokens_pe
 #: What is told elsewhere or says nothing alone.
 LEFT_OUT = ("started",)
 WIDTH, INDENT = 100, 16
-#: A hostile file may hold thousands of boots.
-MOST_SHOWN = 40
+#: A hostile file may hold thousands of boots, and a boot thousands of values.
+MOST_SHOWN, MOST_CHARACTERS = 40, 6000
 
 
 def describe_log(reading: LogReading, compared: Sequence[list[Compared]] = ()) -> str:
@@ -36,42 +36,53 @@ def describe_log(reading: LogReading, compared: Sequence[list[Compared]] = ()) -
     lines.append("  measured, with the line of the log, unless another class stands there")
     for number, boot in enumerate(reading.boots[:MOST_SHOWN], 1):
         checks = compared[number - 1] if number <= len(compared) else []
-        lines += ["", *_boot(number, boot), *_compared(checks)]
+        lines += ["", boot_title(number, boot)]
+        lines += [line for row in boot_rows(boot, checks) for line in _row(*row)]
     if len(reading.boots) > MOST_SHOWN:
         lines.append(f"\n{len(reading.boots) - MOST_SHOWN:,} more boots are in the JSON")
     return "\n".join(lines)
 
 
-def _boot(number: int, boot: Boot) -> list[str]:
+def boot_title(number: int, boot: Boot) -> str:
+    """Return the head of a boot's summary."""
     release = f" {shown(boot.release)}" if boot.release else ", release not printed"
-    lines = [f"boot {number}, lines {boot.first_line:,} to {boot.last_line:,}: "
-             f"{boot.engine}{release}"]  # fmt: skip
+    return f"boot {number}, lines {boot.first_line:,} to {boot.last_line:,}: {boot.engine}{release}"
+
+
+def boot_rows(boot: Boot, compared: Sequence[Compared] = ()) -> list[tuple[str, str]]:
+    """Return a boot as rows of (heading, text), safe to print."""
+    rows = []
     if len(boot.ranks) > 1:
-        lines += _row("ranks", f"{len(boot.ranks)}: {', '.join(map(shown, boot.ranks[:8]))}")
-    language = load_languages().get(boot.engine)
-    groups = _grouped(boot, language)
+        rows.append(("ranks", f"{len(boot.ranks)}: {', '.join(map(shown, boot.ranks[:8]))}"))
     for refusal in boot.refusals:
         said = f"{refusal.verdict} because {refusal.because} (line {refusal.line:,})"
-        lines += _row(
-            "refused", said + (f"; it proposes {refusal.proposal}" * bool(refusal.proposal))
+        rows.append(
+            ("refused", said + f"; it proposes {refusal.proposal}" * bool(refusal.proposal))
         )
+    groups = _grouped(boot, load_languages().get(boot.engine))
     for group, heading in HEADINGS.items():
         if found := groups.get(group):
-            lines += _row(heading, "; ".join(found))
+            rows.append((heading, "; ".join(found)))
         if group == "pool" and boot.pool_meaning:
-            lines += _row("", f"the figure counts {boot.pool_meaning}")
+            rows.append(("", f"the figure counts {boot.pool_meaning}"))
         if group == "kernel":
-            for part, kernel in ran(boot).items():
-                arithmetic = kernel.arithmetic or "arithmetic not known"
-                lines += _row("runs", f"{part}: {arithmetic} (line {kernel.line:,}; {kernel.why})")
+            rows += [("runs", _ran(part, what)) for part, what in ran(boot).items()]
     if boot.series:
-        lines += _row("samples", "; ".join(map(_series, boot.series.values())))
+        rows.append(("samples", "; ".join(map(_series, boot.series.values()))))
     for warned in boot.warnings:
         times = f", {warned.count:,} times" if warned.count > 1 else ""
-        silent = ", silent" if warned.silent else ""
-        lines += _row("warning", f"{warned.code} (line {warned.line:,}{times}{silent}): "
-                                 f"{warned.reading}")  # fmt: skip
-    return lines
+        where = f"line {warned.line:,}{times}{', silent' if warned.silent else ''}"
+        rows.append(("warning", f"{warned.code} ({where}): {warned.reading}"))
+    for row in compared:
+        found = f", the log says {row.found}" if row.found else ""
+        text = f"{row.part}: predicted {row.predicted}{found} ({row.reason})"
+        rows.append((row.outcome, text))
+    return [(heading, shown(text, MOST_CHARACTERS)) for heading, text in rows]
+
+
+def _ran(part: str, what: Ran) -> str:
+    arithmetic = what.arithmetic or "arithmetic not known"
+    return f"{part}: {arithmetic} (line {what.line:,}; {what.why})"
 
 
 def _grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[str]]:
@@ -132,16 +143,6 @@ def _series(series: Series) -> str:
         f"{words} {_number(series.low)} to {_number(series.high)}{unit}, mean "
         f"{_number(round(series.mean, 3))} ({series.count:,} samples)"
     )
-
-
-def _compared(compared: list[Compared]) -> list[str]:
-    lines = []
-    for row in compared:
-        found = f", the log says {shown(row.found)}" if row.found else ""
-        lines += _row(
-            row.outcome, f"{row.part}: predicted {row.predicted}{found} ({shown(row.reason)})"
-        )
-    return lines
 
 
 def _row(heading: str, text: str) -> list[str]:
