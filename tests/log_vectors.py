@@ -277,6 +277,27 @@ llama_context: n_ctx_seq (32768) < n_ctx_train (262144) -- the full capacity of 
     ("https://github.com/ggml-org/llama.vim/issues/128", "llama.cpp",
      "[41907] 13.06.287.074 I statistics        draft-mtp: #calls(b,g,a) =    1     71     71, #gen drafts =     71, #acc drafts =    47, #gen tokens =    284, #acc tokens =   132, #mean acc len = 2.86, #acc rate/pos = (0.662, 0.507, 0.394, 0.296)\n[41907] 13.06.287.133 I srv  update_slots: all slots are idle\n",
      {"drafter": "mtp"}, []),
+    ("values of a thread, prefixes removed", "llama.cpp",
+     """print_info: file type   = Q4_K - Medium
+CUDA0 model buffer size = 16500.25 MiB
+CUDA1 model buffer size = 2000.75 MiB
+CUDA0 KV buffer size = 640.00 MiB
+CUDA0 compute buffer size = 505.00 MiB
+CUDA_Host compute buffer size = 30.01 MiB
+n_ctx_train = 262144
+""", {"weights_mib": 18501.0, "kv_buffer_mib": 640.0, "compute_buffer_mib": 505.0,
+      "cpu_compute_buffer_mib": 30.01, "training_context": 262144,
+      "weights_encoding": "Q4_K - Medium"}, []),
+    ("a sliding model with both caches", "llama.cpp",
+     """llama_kv_cache_iswa: creating non-SWA KV cache, size = 32768 cells
+llama_kv_cache:      CUDA0 KV buffer size =  1280.00 MiB
+llama_kv_cache: size = 1280.00 MiB ( 32768 cells,  10 layers,  1/1 seqs), K (f16):  640.00 MiB, V (f16):  640.00 MiB
+llama_kv_cache_iswa: creating     SWA KV cache, size = 1536 cells
+llama_kv_cache:      CUDA0 KV buffer size =   300.00 MiB
+llama_kv_cache: size =  300.00 MiB (  1536 cells,  50 layers,  1/1 seqs), K (f16):  150.00 MiB, V (f16):  150.00 MiB
+llama_context:      CUDA0 compute buffer size =   404.00 MiB
+""", {"full_cells": 32768, "full_mib": 1280.0, "full_layers": 10, "swa_cells": 1536,
+      "swa_mib": 300.0, "swa_layers": 50, "kv_mib": 1580.0, "compute_buffer_mib": 404.0}, []),
     ("a partial offload", "llama.cpp",
      "load_tensors: offloaded 45/65 layers to GPU\n",
      {"offloaded_layers": 45, "model_layers": 65}, ["partial_cpu_offload"]),

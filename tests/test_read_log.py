@@ -4,10 +4,12 @@ import gzip
 import json
 import random
 import re
+import urllib.request
 
 import pytest
 from log_vectors import ROWS
 
+from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.logs import read_log_by_name
@@ -397,3 +399,22 @@ def test_names_choose_the_chip_and_the_file(tmp_path):
     assert "confirmed" in said
     with pytest.raises(InputError, match="artifacts; name one"):
         read_log_by_name(path, model="Qwen/Qwen3.6-27B")
+
+
+def test_the_embedded_engine_writes_a_log_that_is_read(memory):
+    """The real server: its own timings are found, and each start is one boot."""
+    with EmbeddedEngine(context_tokens=512) as engine:
+        body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8}
+        request = urllib.request.Request(
+            f"{engine.endpoint.base_url}/v1/chat/completions".replace("/v1/v1", "/v1"),
+            json.dumps(body).encode(), {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            used = json.load(answer)["usage"]
+        text = engine.log_tail(10_000)
+    reading = read_lines(text.splitlines(), memory)
+    (boot,) = reading.boots
+    assert boot.engine == "llama.cpp"
+    assert boot.value("slot_context") == 512
+    assert boot.series["generated_tokens"].samples == [used["completion_tokens"]]
+    assert boot.series["prompt_tokens"].samples == [used["prompt_tokens"]]

@@ -55,7 +55,7 @@ class BootBuilder:
 
     def __init__(self, language: LogLanguage, line: int) -> None:
         self.language, self.first, self.last = language, line, line
-        self.seen: dict[tuple[str, str], dict[str, Any]] = {}
+        self.seen: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.stage: dict[str, int] = {}
         self.role: dict[str, str] = {}
         self.area: dict[str, str] = {}
@@ -90,7 +90,7 @@ class BootBuilder:
             self.area.pop(rank, None)
         self.last = line.number
         if len(self.seen) < MOST_KEYS:
-            self.seen[pattern.id, rank] = values
+            self.seen[pattern.id, rank, self.area.get(rank, "")] = values
         if pattern.stage is not None and rank not in self.role:
             self.stage[rank] = max(self.stage.get(rank, -1), pattern.stage)
         if pattern.group == "ready" and "started" in pattern.sets:
@@ -105,9 +105,13 @@ class BootBuilder:
                     self.settings[key] = value
         self._judge(pattern, captured, values, line)
 
+    def said(self, pattern: LinePattern, rank: str) -> dict[str, Any] | None:
+        """Return what the same line of that rank said before, of the same area of the cache."""
+        return self.seen.get((pattern.id, rank, self.area.get(rank, "")))
+
     def repeats(self, pattern: LinePattern, values: dict[str, Any], rank: str) -> bool:
         """Whether a line says the same of a draft model that it said of the target before."""
-        before = self.seen.get((pattern.id, rank))
+        before = self.said(pattern, rank)
         if not pattern.again or before is None or self.ready or self.furthest >= STAGES["refusal"]:
             return False
         key = pattern.again_if_same

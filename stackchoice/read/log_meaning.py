@@ -45,7 +45,7 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
         settings=boot.settings, kernels=kernels, warnings=warnings, refusals=refusals,
         series={key: s.series(key) for key, s in sorted(boot.series.items())},
         pool_meaning=_pool(language.engine, values, release, memory),
-        ranks=sorted({rank for _, rank in boot.seen if rank}),
+        ranks=sorted({rank for _, rank, _ in boot.seen if rank}),
     )  # fmt: skip
 
 

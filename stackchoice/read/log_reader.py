@@ -65,12 +65,12 @@ class EngineReader:
         self, boot: BootBuilder, pattern: LinePattern, captured: dict[str, str], line: Line
     ) -> bool:
         """Whether a line is the first of another boot."""
-        before = boot.seen.get((pattern.id, line.rank))
+        before = boot.said(pattern, line.rank)
         if pattern.starts:
             return before is not None or boot.furthest >= STAGES["memory"]
         if PID in line.rank and pattern.group in ("weights", "memory"):
             # a process that nobody saw comes after the pool, which waits for all of a boot
-            new = all(rank != line.rank for _, rank in boot.seen)
+            new = all(rank != line.rank for _, rank, _ in boot.seen)
             if new and boot.furthest >= STAGES["pool"]:
                 return True
         if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:

@@ -90,7 +90,8 @@ def _grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[str]]:
     group_of: dict[str, str] = {}
     for pattern in language.patterns if language else []:
         for key in (*pattern.fields, *pattern.host.values(), *pattern.sets):
-            group_of.setdefault(key, pattern.group)
+            if group_of.get(key, "warning") in ("warning", "refusal"):
+                group_of[key] = pattern.group
     for renamed in (language.parts if language else {}).values():
         for key, new in renamed.items():
             group_of.setdefault(new, group_of.get(key, "derived"))
