@@ -210,6 +210,7 @@ class Decision(Record):
     held_fixed: list[str]
     inputs: list[dict[str, Any]]
     facts_sha256: str
+    own_facts: list[str] = []
     version: str
 
     def to_frame(self) -> DataFrame:

@@ -138,6 +138,7 @@ def _site(
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
+        links=facts.links.values(), interconnect=choice.interconnect,
     )  # fmt: skip
     return Site(
         model=model,

@@ -6,8 +6,6 @@ Units stand in the field names. GB is 10^9 bytes, GiB is 2^30 bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from math import exp, prod
 from typing import Any, Literal
 
 from packaging.version import Version
@@ -28,6 +26,21 @@ Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "hpu", "neuron"]
 Path = Literal["managed", "rented", "owned"]
 
 
+class WeightPart(Record):
+    """Some weights of a checkpoint that one kernel multiplies: which part, stored how.
+
+    ``encoding`` is an id of the fact base. ``container`` is the file's own ``quant_method`` (
+    ``modelopt_mixed`` where ModelOpt names an algorithm a layer), empty when not known: engines
+    treat the same numbers differently by it. ``attention`` is the cache, not the projections.
+    """
+
+    part: Literal["linear", "moe", "attention"]
+    encoding: str
+    container: str = ""
+    modules: int | None = None
+    bytes: int | None = None
+
+
 class Artifact(Record):
     """One published set of weights of a model: what is really downloaded.
 
@@ -43,6 +56,7 @@ class Artifact(Record):
     read_bytes_per_token: Datum[int] = Datum[int]()
     weight_bits: Datum[float] = Datum[float]()
     activation_bits: Datum[int] = Datum[int]()
+    parts: Datum[list[WeightPart]] = Datum[list[WeightPart]]()
     revision: Datum[str] = Datum[str]()
     licence: Datum[str] = Datum[str]()
     note: str = ""
@@ -95,6 +109,7 @@ class Machine(Record):
     fp4_dense_tflops: Datum[float] = Datum[float]()
     int8_dense_tops: Datum[float] = Datum[float]()
     board_power_w: Datum[float] = Datum[float]()
+    interconnect: Datum[str] = Datum[str]()
     note: str = ""
 
     @property
@@ -206,48 +221,6 @@ class Efficiency(Record):
         if not self.low <= self.middle <= self.high:
             raise ValueError("low <= middle <= high must hold")
         return self
-
-
-class ShareModel(Record):
-    """Logarithm of measured over ceiling as a sum of effects, each with its own spread.
-
-    ``terms`` maps a feature to (effect, spread); ``priors`` is the spread of a member nobody
-    measured, by kind of feature; ``rough`` widens the spread of rows by trait. ``low``,
-    ``middle`` and ``high`` are quantiles of the errors on groups left out of the fit, in units of
-    the predicted spread; they make 80 % intervals.
-    """
-
-    phase: Literal["decode", "prefill"] = "decode"
-    terms: dict[str, tuple[float, float]]
-    priors: dict[str, float]
-    spread: float = Field(gt=0)
-    rough: dict[str, float] = {}
-    low: float = -1.28
-    middle: float = 0
-    high: float = 1.28
-    rows: int = 0
-    groups: int = 0
-
-    def own_spread(self, rough: Iterable[str] = ()) -> float:
-        """Return the spread of one row of a new source, effects being exact."""
-        return self.spread * prod(self.rough.get(trait, 1.0) for trait in rough)
-
-    def predict(self, features: dict[str, float], rough: Iterable[str] = ()) -> tuple[float, float]:
-        """Return the sum of the effects and its spread, in logarithms."""
-        total, variance = 0.0, self.own_spread(rough) ** 2
-        for name, value in features.items():
-            effect, sd = self.terms.get(name, (0.0, self.priors[name.split(":")[0]]))
-            total += effect * value
-            variance += (sd * value) ** 2
-        return total, variance**0.5
-
-    def factors(
-        self, features: dict[str, float], rough: Iterable[str] = ()
-    ) -> tuple[float, float, float]:
-        """Return low, middle and high as factors of the ceiling."""
-        total, sd = self.predict(features, rough)
-        low, middle, high = (exp(total + q * sd) for q in (self.low, self.middle, self.high))
-        return low, middle, high
 
 
 class Push(Record):

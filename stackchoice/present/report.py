@@ -20,6 +20,7 @@ from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, numbers
+from stackchoice.present.record import decision_record
 from stackchoice.present.sources import sources
 from stackchoice.prices import Quote, quotes
 from stackchoice.scenario import Scenario, load_scenario
@@ -168,16 +169,17 @@ def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path 
         Path of a passport whose live run the report shows; none when empty. A machine that was
         probed for it is the machine that the decision is made for.
     out
-        Where to write the decision as JSON; nowhere when empty.
+        Where to write the decision as JSON, and beside it as a Markdown record (``.md``);
+        nowhere when empty.
     """
     chosen = load_scenario(scenario)
     live = Passport.load(passport) if passport else None
     probed = live.identity.machine if live else None
     facts = with_machine(load_facts(), probed) if probed else facts_for(chosen)
     decision = decide(chosen, facts)
+    today = datetime.now(UTC).date()
     if out:
         Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    return Report(
-        scenario=chosen, facts=facts, decision=decision, today=datetime.now(UTC).date(),
-        passport=live,
-    )  # fmt: skip
+        record = decision_record(decision, chosen, today, live)
+        Path(out).with_suffix(".md").write_text(record, encoding="utf-8")
+    return Report(scenario=chosen, facts=facts, decision=decision, today=today, passport=live)
