@@ -56,7 +56,6 @@ MAY_IMPORT = {
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
-    "score": {"errors", "facts", "fit"},
     "prices": {"facts"},
 }
 
