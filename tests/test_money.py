@@ -231,6 +231,7 @@ def test_never_names_the_smallest_change(bill):
         assert even.mtok_per_month is None
         change = even.change
         assert change.factor > 1
+        assert even.least_use / even.planned_use == pytest.approx(change.factor)
         volume, _ = crossover(
             fixed=0.0, replica=float(change.replica_usd) * change.factor,
             usd_per_mtok=float(change.usd_per_mtok) * 1.0001, capacity=even.capacity_mtok_per_month,
