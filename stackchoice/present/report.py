@@ -70,6 +70,7 @@ def environment() -> Environment:
             "cents",
             "price",
             "times",
+            "share",
         )
     }
     env.globals["figure"] = figure
