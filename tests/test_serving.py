@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice.facts.measurements import ServingRow
-from stackchoice.fit.serving import calibrate, fit_serving, group, held_out, load, predict
+from stackchoice.fit.measured import calibrate
+from stackchoice.fit.serving import fit_serving, group, held_out, load, predict
 from stackchoice.score.serving import serving_scores
 
 

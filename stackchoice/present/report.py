@@ -114,6 +114,7 @@ class Report:
             "cost": charts.cost_chart(self.decision.cost),
             "decode": self._decode(),
             "ledger": lambda: self._ledger,
+            "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property
