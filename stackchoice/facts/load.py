@@ -13,7 +13,9 @@ from pydantic import Field, ValidationError
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -24,6 +26,7 @@ from stackchoice.facts.measurements import (
     read_measurements,
     read_serving,
 )
+from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -34,6 +37,7 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
+    Upkeep,
 )
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
@@ -44,11 +48,13 @@ if TYPE_CHECKING:
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
 LISTS = {
     "machines.yaml": ("machines", Machine),
+    "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
     "assumptions.yaml": ("assumptions", Assumption),
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
@@ -65,9 +71,11 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "links")  # fmt: skip
+         "encodings", "links")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
+KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.
 OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
@@ -85,10 +93,14 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    kernels: KernelFacts
+    encodings: dict[str, Encoding] = {}
+    quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
@@ -167,6 +179,10 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
     read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    formats = folder / "quant_formats.yaml"
+    tables = _file(formats, folder, digest)["quant_formats"]
+    read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     for key in KEYED:
         read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
@@ -194,6 +210,17 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
             digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
             read[key] = reader(folder / name)
     return read
+
+
+def _kernels(folder: Path, digest: Any) -> KernelFacts:
+    lists: dict[str, list[Any]] = {}
+    for path in sorted((folder / KERNELS).glob("*.yaml")):
+        tree = _file(path, folder, digest)
+        engine = tree.pop("engine", None)
+        for key, rows in tree.items():
+            named = [{"engine": engine, **row} if engine else row for row in rows]
+            lists.setdefault(key, []).extend(named)
+    return _record(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:

@@ -22,8 +22,16 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
         inner = config.get(key)
         if isinstance(inner, dict):
             outer = {k: config[k] for k in ("dtype", "torch_dtype") if k in config}
-            return {**outer, **inner}
-    return config
+            return _with_layers({**outer, **inner})
+    return _with_layers(config)
+
+
+def _with_layers(text: dict[str, Any]) -> dict[str, Any]:
+    """Return a config that says how many layers it has: Nemotron-H may only list their kinds."""
+    kinds = text.get("layers_block_type")
+    if read(text, "num_hidden_layers") is None and isinstance(kinds, list):
+        return {**text, "num_hidden_layers": len(kinds)}
+    return text
 
 
 def read(text: dict[str, Any], key: str) -> Any:
