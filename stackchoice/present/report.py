@@ -130,6 +130,7 @@ class Report:
             "quotes": self._quotes,
             "decode": self._decode(),
             "ledger": lambda: self._ledger,
+            "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property
