@@ -11,11 +11,13 @@ from stackchoice.commands.deciding import decide_command, report_command
 from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
+from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
 COMMANDS = {
+    "traffic": traffic_command,
     "decide": decide_command,
     "fit": fit_command,
     "confirm": confirm_command,

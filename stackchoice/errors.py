@@ -43,3 +43,7 @@ class ReportError(StackchoiceError):
 
 class ScoreError(StackchoiceError):
     """A file of questions could not be read."""
+
+
+class TrafficError(StackchoiceError):
+    """A request log could not be read; the text never quotes what stands in it."""

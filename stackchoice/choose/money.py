@@ -31,13 +31,14 @@ ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
 def volume(point: Point) -> Volume | None:
     """Return a month of tokens, or None where users, requests or lengths are not known."""
     paths = (
-        "workload.users", "workload.requests_per_user_per_day", "workload.days_per_month",
-        "workload.input_tokens", "workload.output_tokens",
+        *point.volume_paths, "workload.days_per_month", "workload.input_tokens",
+        "workload.output_tokens",
     )  # fmt: skip
-    if not point.known(*paths):
+    per_day = point.requests_per_day
+    if per_day is None or not point.known(*paths):
         return None
-    users, per_day, days, tokens_in, tokens_out = (point[path] for path in paths)
-    requests = users * per_day * days
+    days, tokens_in, tokens_out = (point[path] for path in paths[-3:])
+    requests = per_day * days
     reused = tokens_in - (traffic(point).prefill_tokens or 0)
     return Volume(
         requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,

@@ -78,9 +78,9 @@ def traffic(point: Point) -> Traffic:
     The shared prefix and what a session resends are computed once and reused, so they count
     as input but not as prefill.
     """
-    users, per_day = point["workload.users"], point["workload.requests_per_user_per_day"]
+    per_day = point.requests_per_day
     hours, peak = point["workload.active_hours_per_day"], point["workload.peak_factor"]
-    mean = users * per_day / (hours * SECONDS_PER_HOUR) if users and per_day and hours else None
+    mean = per_day / (hours * SECONDS_PER_HOUR) if per_day and hours else None
     tokens_in = point["workload.input_tokens"]
     prefill = None
     if tokens_in is not None:

@@ -34,6 +34,7 @@ from stackchoice.facts.records import (
     ServerPrice,
     ShareModel,
 )
+from stackchoice.facts.traffic import LogColumns, WorkloadPreset
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ LISTS = {
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "workloads.yaml": ("workloads", WorkloadPreset),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -76,6 +78,8 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    workloads: dict[str, WorkloadPreset]
+    log_columns: LogColumns = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     speed_classes: SpeedClasses = SpeedClasses()
@@ -140,12 +144,15 @@ def _load(folder: Path) -> Facts:
     memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
     read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    columns = folder / "log_columns.yaml"
+    read["log_columns"] = _record(LogColumns, _file(columns, folder, digest), columns)
     for name, (key, reader) in TABLES.items():
         digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
         read[key] = reader(folder / name)
     by_id = {
         k: _keyed(read[k], k)
-        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
+        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
+                  "workloads")
     }
     return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
 
