@@ -17,7 +17,7 @@ from stackchoice.choose.site import Memo
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point
+from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -37,6 +37,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
+    scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)
     point = likely_point(scenario, facts)
     memo: Memo = {}

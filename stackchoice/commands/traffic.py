@@ -41,9 +41,10 @@ def traffic_command(
     """Measure the workload in a request log. Prompts stay in this process."""
     from stackchoice.errors import TrafficError
     from stackchoice.facts import load_facts
+    from stackchoice.scenario.preset import preset_inputs
     from stackchoice.traffic import measure_log
     from stackchoice.traffic.describe import describe, describe_preset
-    from stackchoice.traffic.section import preset_inputs, workload_inputs
+    from stackchoice.traffic.section import workload_inputs
     from stackchoice.traffic.write import into_scenario, new_scenario
 
     if (file is None) == (preset is None):

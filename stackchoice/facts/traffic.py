@@ -17,10 +17,14 @@ class LogField(Record):
 
 
 class KnownTrace(Record):
-    """A public trace, recognised by all of its columns, and what its bare numbers mean."""
+    """A public trace, recognised by all of its columns, and what its bare numbers mean.
+
+    ``exact``: it has no other columns, since other traces count the same names in other units.
+    """
 
     id: str
     columns: list[str]
+    exact: bool = False
     time_unit: Literal["s", "ms"]
     block_tokens: int | None = Field(default=None, ge=1)
     source: Source

@@ -2,6 +2,7 @@
 
 from stackchoice.scenario.inputs import Input
 from stackchoice.scenario.point import Known, Point, ends, likely_point, scenario_inputs
+from stackchoice.scenario.preset import with_preset
 from stackchoice.scenario.read import (
     dump_scenario,
     load_scenario,
@@ -14,5 +15,5 @@ from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, S
 __all__ = [
     "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point", "Scenario",
     "dump_scenario", "ends", "likely_point", "load_scenario", "parse_scenario",
-    "save_scenario", "scenario_inputs", "scenario_path",
+    "save_scenario", "scenario_inputs", "scenario_path", "with_preset",
 ]  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.facts.traffic import Distribution, WorkloadPreset
+from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic.measured import Measured
-from stackchoice.traffic.section import preset_inputs
 
 UNKNOWN = "unknown"
 
@@ -69,18 +69,23 @@ def _peak(log: Measured) -> str:
 def _daily(log: Measured) -> str:
     if log.requests_per_day_range is None:
         return UNKNOWN
-    low, high = log.requests_per_day_range
-    middle = f"{log.requests_per_day:,.0f}, " if log.requests_per_day is not None else ""
     hours = f"; {log.active_hours_per_day:,.1f} hours a day" if log.active_hours_per_day else ""
-    return f"{middle}{low:,.0f} to {high:,.0f} requests, from {log.span}{hours}"
+    return f"{_ends(log.requests_per_day, log.requests_per_day_range)} requests, from {log.span}{hours}"
 
 
 def _monthly(log: Measured) -> str:
     if log.mtok_per_month_range is None:
         return UNKNOWN
-    low, high = log.mtok_per_month_range
-    middle = f"{log.mtok_per_month:,.0f}, " if log.mtok_per_month is not None else ""
-    return f"{middle}{low:,.0f} to {high:,.0f} M tokens, extrapolated from {log.span}"
+    ends = _ends(log.mtok_per_month, log.mtok_per_month_range)
+    return f"{ends} M tokens, extrapolated from {log.span}"
+
+
+def _ends(middle: float | None, ends: tuple[float, float]) -> str:
+    low, high = (f"{end:,.0f}" if end >= 10 else f"{end:,.3g}" for end in ends)
+    if low == high:
+        return low
+    told = "" if middle is None else f"{middle:,.0f}, "
+    return f"{told}{low} to {high}"
 
 
 def _lengths(lengths: Distribution) -> str:

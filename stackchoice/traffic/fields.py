@@ -47,7 +47,10 @@ class Fields:
     def trace(self, row: dict[str, Any]) -> KnownTrace | None:
         """Return the public trace whose columns these are."""
         found = {plain(key) for key in row}
-        return next((trace for trace, wanted in self.traces if wanted <= found), None)
+        return next(
+            (t for t, wanted in self.traces if wanted == found or (wanted <= found and not t.exact)),
+            None,
+        )
 
     def open(self, row: dict[str, Any]) -> LogRow:
         """Return a row ready to be asked."""

@@ -1,11 +1,11 @@
-"""A measured log, or a published workload, as the workload section of a scenario."""
+"""A measured log as the workload section of a scenario."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence
-from stackchoice.facts.traffic import Distribution, WorkloadPreset
+from stackchoice.facts.datum import Evidence
+from stackchoice.scenario.preset import written
 from stackchoice.traffic.measured import Measured
 from stackchoice.traffic.sums import DAYS_PER_MONTH
 
@@ -43,22 +43,8 @@ def workload_inputs(log: Measured) -> dict[str, Any]:
         if (share := log.shares.get(name)) is not None:
             put(name, share > 0, how=f"{share:.1%} of the requests that show it {words}")
     for key, lengths in (("input", log.input_tokens), ("output", log.output_tokens)):
-        found[f"{key}_distribution"] = distribution(lengths)
+        found[f"{key}_distribution"] = written(lengths)
     return found
-
-
-def preset_inputs(preset: WorkloadPreset) -> dict[str, Any]:
-    """Return the inputs that a published workload answers, as a scenario writes them."""
-    found = {key: _fact(datum, preset) for key, datum in preset.inputs.items() if datum.known}
-    for key in ("input_distribution", "output_distribution"):
-        if (lengths := getattr(preset, key)) is not None:
-            found[key] = distribution(lengths)
-    return found
-
-
-def distribution(lengths: Distribution) -> dict[str, float]:
-    """Return a distribution to one decimal, as it is written."""
-    return {k: round(v, 1) for k, v in lengths.model_dump().items() if v is not None}
 
 
 def _volume(log: Measured, put: Any) -> None:
@@ -91,16 +77,6 @@ def _reuse(log: Measured, put: Any) -> None:
         f"mean a request, by {seen.basis}; a cache that forgets gives back less")  # fmt: skip
     put("resent_share", _short(seen.resent_share), evidence,
         f"of what is not shared, in later turns, by {seen.basis}")  # fmt: skip
-
-
-def _fact(datum: Datum[Any], preset: WorkloadPreset) -> dict[str, Any]:
-    source = datum.source or preset.source
-    ends = {k: v for k, v in (("low", datum.low), ("high", datum.high)) if v is not None}
-    origin = f"preset {preset.id}: {source.label} ({source.as_of})"
-    note = f"; {datum.note}" if datum.note else ""
-    return {
-        "value": datum.value, **ends, "from": origin + note, "evidence": datum.evidence.value,
-    }  # fmt: skip
 
 
 def _short(value: float | None) -> float | None:

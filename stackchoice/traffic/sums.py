@@ -196,7 +196,8 @@ class Sums:
         window = window_s or next(
             (w for w in WINDOWS if hours and self.timed * w / (hours * HOUR) >= ENOUGH), WINDOWS[-1]
         )
-        words = f"busiest {window // 60} minutes over the mean of the hours with requests"
+        length = "minute" if window == MINUTE else f"{window / MINUTE:g} minutes"
+        words = f"busiest {length} over the mean of the hours with requests"
         if span is None:
             return Peak(window_s=window, definition=words, why="the log has no times")
         bins: Counter[int] = Counter()
