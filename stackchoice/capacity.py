@@ -85,6 +85,24 @@ def late_probability(
     return waits * math.exp(-(servers - offered) * wait_s / (service_s * variability))
 
 
+def holds(
+    servers: int, offered: float, service_s: float, wait_s: float, tail: float,
+    variability: float = 1.0,
+) -> bool:  # fmt: skip
+    """Whether at most ``tail`` of the arrivals wait longer than ``wait_s``.
+
+    A bound without recursion answers first where it can: ``B <= 2 p(c)``, Poisson's probability
+    of exactly ``c`` at mean ``a < c``, as at least half of it lies at or below ``c``.
+    """
+    if offered >= servers:
+        return False
+    if offered > 0:
+        log_p = servers * math.log(offered) - offered - math.lgamma(servers + 1)
+        if math.log(2) + log_p - math.log1p(-offered / servers) <= math.log(tail):
+            return True
+    return late_probability(servers, offered, service_s, wait_s, variability) <= tail
+
+
 def replicas_by_rate(peak_per_s: float, replica_per_s: float, cap: float) -> int:
     """Return ``ceil(peak / (rate x cap))``, at least one: the rule of the utilisation cap."""
     return max(1, math.ceil(peak_per_s / (replica_per_s * cap) - 1e-9))
@@ -100,7 +118,7 @@ def replicas_by_waiting(
     high = low
 
     def enough(count: int) -> bool:
-        return late_probability(count * slots, offered, service_s, wait_s, variability) <= tail
+        return holds(count * slots, offered, service_s, wait_s, tail, variability)
 
     while not enough(high):
         low, high = high, high * 2
@@ -110,6 +128,17 @@ def replicas_by_waiting(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle + 1, high)
     return high
+
+
+def replicas_at_peak(
+    *, peak_per_s: float, replica_per_s: float, service_s: float, slots: int, cap: float,
+    wait_s: float, tail: float,
+) -> int:  # fmt: skip
+    """Return the replicas of :func:`plan` without its details and without spares."""
+    count = replicas_by_rate(peak_per_s, replica_per_s, cap)
+    if holds(count * slots, peak_per_s * service_s, service_s, wait_s, tail):
+        return count
+    return max(count, replicas_by_waiting(peak_per_s, service_s, slots, wait_s, tail))
 
 
 def plan(

@@ -35,7 +35,9 @@ MAY_IMPORT = {
     "workload": {"facts", "scenario"},
     "ops": {"facts", "scenario"},
     "cost": {"facts"},
-    "choose": {"errors", "version", "facts", "scenario", "fit", "workload", "ops", "cost"},
+    "capacity": {"facts"},
+    "traffic": {"errors", "facts", "scenario"},
+    "choose": {"errors", "version", "facts", "scenario", "fit", "workload", "ops", "cost", "capacity"},
     "confirm": {"errors", "facts"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
@@ -93,6 +95,7 @@ def test_the_core_needs_no_screen_network_or_clock():
             "workload",
             "ops",
             "cost",
+            "capacity",
             "choose",
             "score",
         }:

@@ -12,8 +12,10 @@ from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.managed import overlooked
+from stackchoice.choose.memo import Memo
+from stackchoice.choose.money import compare
 from stackchoice.choose.recommend import KEEP
-from stackchoice.choose.site import Memo
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
@@ -40,12 +42,17 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)
     point = likely_point(scenario, facts)
-    memo: Memo = {}
+    memo = Memo()
     main = answer(scenario, facts, point, memo)
-    changes = flips(scenario, facts, point, main, memo)
+    offer = main.bought and main.bought[1]
+    cost = compare(scenario, facts, point, main.site, offer, main.tokens, main.lines)
+    changes = flips(scenario, facts, point, main, cost, memo)
     options = _options(scenario, facts, point, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
-    conditions = [*_contradictions(scenario, facts, point), *_conditions(main, changes, chosen)]
+    missed = overlooked(scenario, facts, point, main.tokens, main.seller, memo)
+    conditions = [
+        *_contradictions(scenario, facts, point), *_conditions(missed, changes, chosen),
+    ]  # fmt: skip
     best = main.best
     return Decision(
         scenario=scenario.name,
@@ -58,12 +65,12 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         conditions=conditions,
         options=options,
         candidates=main.candidates,
-        fit=fit_numbers(scenario, facts, point, main),
+        fit=fit_numbers(scenario, facts, point, main, memo),
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=main.cost,
+        cost=cost,
         flips=changes,
         unknowns=unknowns(scenario, facts, changes),
         trace=trace(scenario, facts, point, main),
@@ -215,9 +222,9 @@ def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]
     ]
 
 
-def _conditions(main: Answer, changes: list[Flip], chosen: Option | None) -> list[str]:
+def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | None) -> list[str]:
     found = list(chosen.conditions) if chosen else []
-    if chosen and chosen.name == MANAGED and (other := main.overlooked) is not None:
+    if chosen and chosen.name == MANAGED and other is not None:
         found.append(
             f"ask {other.seller} too, which is not among the candidate sellers: fewer unknowns at "
             f"{other.usd_per_month:,.0f} USD a month"

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.choose.decision import Cost, Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.site import Memo
+from stackchoice.choose.memo import Memo
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
@@ -39,7 +39,9 @@ SWITCHES = (
 )
 
 
-def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> list[Flip]:
+def flips(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, cost: Cost, memo: Memo
+) -> list[Flip]:
     """Return where each input flips the answer, then the volumes at which money does."""
 
     def ask(path: str, value: Any) -> Outcome:
@@ -55,7 +57,8 @@ def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Me
     for path in SWITCHES:
         if path not in ranges and point[path] is not None:
             found.append(_switch_flip(ask, point.inputs[path], base, path))
-    return [*found, *_people_flips(scenario, facts, point, main), *_volume_flips(main)]
+    people = _people_flips(scenario, facts, point, main, memo)
+    return [*found, *people, *_volume_flips(main, cost)]
 
 
 def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[UnknownInput]:
@@ -155,12 +158,14 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     )
 
 
-def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
+def _people_flips(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo
+) -> list[Flip]:
     """Move the assumed operations work of the paths to the ends that speak against managed.
 
     Only where money decides between the managed endpoint and something else.
     """
-    if main.verdict.option != MANAGED or main.best is None or main.cost.volume is None:
+    if main.verdict.option != MANAGED or main.best is None or main.tokens is None:
         return []
     moved, said = dict(facts.assumptions), []
     for key, end in AGAINST_MANAGED.items():
@@ -172,7 +177,7 @@ def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) 
             update={"value": value})})  # fmt: skip
         said.append(f"{key.rsplit('_', 1)[1]} {value:g}")
     there = facts.model_copy(update={"assumptions": moved})
-    base, result = outcome(main), outcome(answer(scenario, there, point))
+    base, result = outcome(main), outcome(answer(scenario, there, point, memo))
     work = f"operations work at the ends of its assumed ranges ({', '.join(said)} engineers)"
     same = result[0] == base[0]
     return [
@@ -190,11 +195,11 @@ def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) 
     ]  # fmt: skip
 
 
-def _volume_flips(main: Answer) -> list[Flip]:
+def _volume_flips(main: Answer, cost: Cost) -> list[Flip]:
     """The monthly volume at which serving yourself costs less than the managed endpoint."""
     own = main.best.option if main.best else ""
     found = []
-    for even in main.cost.break_even:
+    for even in cost.break_even:
         people = "with people" if even.with_people else "without people"
         at = even.mtok_per_month
         words = f"{at:,.0f} M tokens a month ({even.reason})" if at is not None else even.reason

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackchoice.choose.decision import Candidate, Listing
-from stackchoice.choose.judge import Check, judge
+from stackchoice.choose.judge import Check, first_failure, verdict
+from stackchoice.choose.memo import Memo
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
@@ -26,12 +27,12 @@ def offers(scenario: Scenario, facts: Facts) -> list[tuple[Seller, Offer]]:
 
 
 def managed_candidates(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
 ) -> list[Candidate]:
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
     found = [
-        _candidate(scenario, facts, point, seller, offer, volume)
+        _candidate(scenario, facts, point, seller, offer, volume, memo)
         for seller, offer in offers(scenario, facts)
         if wanted == "any" or seller.id in wanted
     ]
@@ -54,10 +55,14 @@ def best_seller(found: list[Candidate]) -> Candidate | None:
 
 
 def overlooked(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, taken: Candidate | None
-) -> Candidate | None:
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None,
+    taken: Candidate | None, memo: Memo,
+) -> Candidate | None:  # fmt: skip
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [_candidate(scenario, facts, point, *p, volume) for p in offers(scenario, facts)]
+    found = [
+        _candidate(scenario, facts, point, seller, offer, volume, memo)
+        for seller, offer in offers(scenario, facts)
+    ]
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
@@ -67,16 +72,26 @@ def overlooked(
 
 def _candidate(
     scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer,
-    volume: Volume | None,
+    volume: Volume | None, memo: Memo,
 ) -> Candidate:  # fmt: skip
-    return Candidate(
-        option=OPTION,
-        seller=seller.name,
-        artifact=offer.sold_as,
-        encoding=offer.precision.value or "",
-        usd_per_month=metered_usd(volume, offer.price) if volume else None,
-        evidence=weakest(Evidence.STATED, volume.evidence) if volume else Evidence.STATED,
-        **judge(_checks(scenario, facts, point, seller, offer), "sells the model"),
+    def work(p: Point, f: Facts) -> Candidate:
+        return Candidate(
+            option=OPTION,
+            seller=seller.name,
+            artifact=offer.sold_as,
+            encoding=offer.precision.value or "",
+            evidence=Evidence.STATED,
+            **verdict(*first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"),
+        )
+
+    judged = memo.recall(("seller", seller.id), point, facts, work)
+    if volume is None:
+        return judged
+    return judged.model_copy(
+        update={
+            "usd_per_month": metered_usd(volume, offer.price),
+            "evidence": weakest(Evidence.STATED, volume.evidence),
+        }
     )
 
 

@@ -10,10 +10,10 @@ from stackchoice.scenario.read import (
     save_scenario,
     scenario_path,
 )
-from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, Scenario
+from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, Preference, Scenario
 
 __all__ = [
-    "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point", "Scenario",
+    "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point", "Preference", "Scenario",
     "dump_scenario", "ends", "likely_point", "load_scenario", "parse_scenario",
     "save_scenario", "scenario_inputs", "scenario_path", "with_preset",
 ]  # fmt: skip

@@ -51,6 +51,10 @@ Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_l
 Who = Annotated[Name, AfterValidator(_who)]
 
 
+#: What survivors may be ranked by, in the order a scenario lists them.
+Preference = Literal["cost", "latency", "privacy", "simplicity"]
+
+
 class ModelChoice(Record):
     """Which model, and which of its published artifacts are candidates (all when empty)."""
 
@@ -169,8 +173,17 @@ class Constraints(Record):
     licences_acceptable: list[Name] = []
 
 
+def _each_once(value: list[str]) -> list[str]:
+    if len(set(value)) < len(value):
+        raise ValueError(f"{', '.join(value)}: a preference stands twice; list each once")
+    return value
+
+
 class Scenario(Record):
-    """The whole input of one decision; round-trips through YAML without loss."""
+    """The whole input of one decision; round-trips through YAML without loss.
+
+    ``preferences`` rank what survives, the first first; what is not listed does not count.
+    """
 
     schema_version: Literal[1] = 1
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
@@ -183,3 +196,4 @@ class Scenario(Record):
     team: Team = Team()
     money: Money = Money()
     constraints: Constraints = Constraints()
+    preferences: Annotated[list[Preference], AfterValidator(_each_once)] = []
