@@ -9,13 +9,24 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
+from stackchoice.choose.decision import (
+    STATUS_ORDER,
+    Candidate,
+    Decision,
+    Fit,
+    Flip,
+    Option,
+    Status,
+)
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare
+from stackchoice.choose.peak import peak_plan
 from stackchoice.choose.recommend import KEEP
+from stackchoice.choose.shape import Shape, shape
+from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
@@ -54,6 +65,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         *_contradictions(scenario, facts, point), *_conditions(missed, changes, chosen),
     ]  # fmt: skip
     best = main.best
+    fit = fit_numbers(scenario, facts, point, main, memo)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -65,7 +77,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         conditions=conditions,
         options=options,
         candidates=main.candidates,
-        fit=fit_numbers(scenario, facts, point, main, memo),
+        fit=fit,
+        shape=_shape(main, fit, facts, point),
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
@@ -79,6 +92,19 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         facts_sha256=facts.sha256,
         version=VERSION,
     )
+
+
+def _shape(main: Answer, fit: Fit, facts: Facts, point: Point) -> Shape | None:
+    """Question 2 in numbers, for the best self-hosted configuration."""
+    best, site = main.best, main.site
+    if best is None or site is None:
+        return None
+    flow = traffic(point)
+    return shape(
+        best.title, next(e for e in facts.engines.values() if e.name == best.engine), site, flow,
+        facts, thinking=point["workload.thinking"], admissions=fit.admissions,
+        peak=peak_plan(site, flow, facts, point),
+    )  # fmt: skip
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
+from stackchoice.choose.shape import Shape
 from stackchoice.cost import BreakEven, CostLine, Volume
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.frame import frame
@@ -166,6 +167,7 @@ class Decision(Record):
     options: list[Option]
     candidates: list[Candidate]
     fit: Fit
+    shape: Shape | None = None
     needs: list[Need]
     pushes: list[PushResult]
     conflicts: list[Conflict]

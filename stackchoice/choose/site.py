@@ -7,7 +7,7 @@ from typing import Any
 
 from stackchoice.capacity import replicas_at_peak
 from stackchoice.choose.memo import Memo
-from stackchoice.errors import UnknownCacheError
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
@@ -19,12 +19,14 @@ from stackchoice.fit import (
     batch_one_speed,
     cache_layout,
     fit_row,
+    launch,
     request_seconds,
     requests_per_s,
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.prefix import ReuseRule, reuse_rule
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
@@ -59,6 +61,7 @@ class Site(Place):
     speed: Speed = Speed()
     admission: Admission | None = None
     live_sequences: int | None = None
+    reuse: ReuseRule | None = None
     replica: Interval | None = None
     reply_s: Interval | None = None
     needed_concurrency: float | None = None
@@ -94,17 +97,35 @@ class Traffic:
         return self._point["workload.input_tokens"]
 
     @cached_property
+    def shared_tokens(self) -> float | None:
+        """Tokens of the beginning that all requests share."""
+        return self._point["workload.shared_prefix_tokens"]
+
+    @cached_property
     def prefill_tokens(self) -> float | None:
         """Tokens to prefill: the shared prefix and what a session resends are reused."""
+        return self.prefill_after(self.shared_tokens or 0)
+
+    def prefill_at(self, site: Site) -> float | None:
+        """Tokens to prefill on a site: of what is shared, what its release finds again is reused.
+
+        Where nobody read what a release finds, all that is shared counts as found.
+        """
+        tokens, shared = self.input_tokens, self.shared_tokens
+        if site.reuse is None or not tokens or not shared:
+            return self.prefill_tokens
+        return self.prefill_after(site.reuse.hit(int(tokens), int(shared)).tokens)
+
+    def prefill_after(self, found_tokens: float) -> float | None:
+        """Tokens to prefill when so many of the shared ones are found, and later turns resend."""
         tokens_in = self.input_tokens
         if tokens_in is None:
             return None
-        prefix = self._point["workload.shared_prefix_tokens"] or 0
-        reused = prefix / tokens_in if tokens_in else 0
+        found = found_tokens / tokens_in if tokens_in else 0
         turns = self._point["workload.turns_per_session"] or 1
         # The first turn of a session resends nothing.
         resent = (self._point["workload.resent_share"] or 0) * (turns - 1) / turns
-        return tokens_in * (1 - min(1.0, reused)) * (1 - resent)
+        return tokens_in * (1 - min(1.0, found)) * (1 - resent)
 
     @cached_property
     def spares(self) -> int:
@@ -198,7 +219,22 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
-    return site.model_copy(update={"admission": admission, "live_sequences": live})
+    rule = memo.recall(
+        ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
+        lambda _, f: _reuse(site, engine, f),
+    )  # fmt: skip
+    return site.model_copy(update={"admission": admission, "live_sequences": live, "reuse": rule})
+
+
+def _reuse(site: Place, engine: Engine, facts: Facts) -> ReuseRule | None:
+    """What a release finds again of what prompts share; None where nobody read that."""
+    try:
+        return reuse_rule(
+            launch(engine.id, engine.latest.version, site.model.config.value or {},
+                   tp=site.choice.devices_per_replica, facts=facts)
+        )  # fmt: skip
+    except (UnknownRuleError, UnknownCacheError):
+        return None
 
 
 def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Site:
@@ -228,13 +264,13 @@ def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admis
 
 def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:
     """Return what a replica with its live sequences serves, and how many the peak takes."""
-    live = site.live_sequences
-    if not live or flow.prefill_tokens is None or not flow.output_tokens:
+    live, prefill = site.live_sequences, flow.prefill_at(site)
+    if not live or prefill is None or not flow.output_tokens:
         return {}
     seconds = {
         share: request_seconds(
             speed["speed"], site.artifact, share=share, batch=live,
-            cache_bytes=speed["cache_bytes"], prefill_tokens=flow.prefill_tokens,
+            cache_bytes=speed["cache_bytes"], prefill_tokens=prefill,
             output_tokens=flow.output_tokens,
         )
         for share in ("low", "middle", "high")

@@ -29,11 +29,11 @@ from stackchoice.facts.records import (
     HourPrice,
     Machine,
     Model,
-    Rule,
     Seller,
     ServerPrice,
     ShareModel,
 )
+from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
 from stackchoice.facts.yaml import read_facts
 
@@ -53,6 +53,7 @@ LISTS = {
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
     "workloads.yaml": ("workloads", WorkloadPreset),
+    "measures.yaml": ("measures", Measure),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -79,6 +80,7 @@ class Facts(Record):
     efficiencies: list[Efficiency]
     memory: MemoryFacts
     workloads: dict[str, WorkloadPreset]
+    measures: list[Measure] = []
     log_columns: LogColumns = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
@@ -151,8 +153,15 @@ def _load(folder: Path) -> Facts:
         read[key] = reader(folder / name)
     by_id = {
         k: _keyed(read[k], k)
-        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-                  "workloads")
+        for k in (
+            "models",
+            "machines",
+            "engines",
+            "sellers",
+            "assumptions",
+            "measured_devices",
+            "workloads",
+        )
     }
     return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
 

@@ -70,7 +70,8 @@ def _daily(log: Measured) -> str:
     if log.requests_per_day_range is None:
         return UNKNOWN
     hours = f"; {log.active_hours_per_day:,.1f} hours a day" if log.active_hours_per_day else ""
-    return f"{_ends(log.requests_per_day, log.requests_per_day_range)} requests, from {log.span}{hours}"
+    ends = _ends(log.requests_per_day, log.requests_per_day_range)
+    return f"{ends} requests, from {log.span}{hours}"
 
 
 def _monthly(log: Measured) -> str:

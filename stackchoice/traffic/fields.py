@@ -48,7 +48,11 @@ class Fields:
         """Return the public trace whose columns these are."""
         found = {plain(key) for key in row}
         return next(
-            (t for t, wanted in self.traces if wanted == found or (wanted <= found and not t.exact)),
+            (
+                t
+                for t, wanted in self.traces
+                if wanted == found or (wanted <= found and not t.exact)
+            ),
             None,
         )
 

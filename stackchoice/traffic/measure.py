@@ -156,9 +156,7 @@ class _Meter:
             bare, latency = None, bare / 1e3
         self.sums.times(latency, ttft, bare)
 
-    def _details(
-        self, row: LogRow, taken: int, cached: int | None, reasoning: int | None
-    ) -> None:
+    def _details(self, row: LogRow, taken: int, cached: int | None, reasoning: int | None) -> None:
         user, session = (self._identity(row, name) for name in ("user", "session"))
         self.sums.identities(user, session, self._identity(row, "model"), MOST_KEYS)
         self.sums.shape(shape(row, reasoning), reasoning, cached)
@@ -196,5 +194,3 @@ def _is_failure(status: object) -> bool:
     if text.isdigit():
         return not 200 <= int(text) < 300 and int(text) >= 100
     return text in ("failure", "failed", "error", "cancelled", "canceled", "timeout", "aborted")
-
-

@@ -62,8 +62,10 @@ class Reuse:
         for block in blocks:
             count, first = self._seen.pop(block, (0, session if session is not None else MANY))
             leading = leading and count > 0
-            if leading and not own and (
-                count >= common if session is None else first not in (session,)
+            if (
+                leading
+                and not own
+                and (count >= common if session is None else first not in (session,))
             ):
                 shared += 1
             elif leading:

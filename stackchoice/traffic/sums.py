@@ -98,9 +98,7 @@ class Sums:
             self.cached += cached
             self.cached_of += 1
 
-    def reused(
-        self, taken: int, shared: float, own: float, group: int | None, basis: str
-    ) -> None:
+    def reused(self, taken: int, shared: float, own: float, group: int | None, basis: str) -> None:
         """Count how much of one prompt was seen before."""
         shared = min(shared, taken)
         own = min(own, taken - shared)
