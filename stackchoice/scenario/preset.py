@@ -31,7 +31,7 @@ def with_preset(scenario: Scenario, facts: Facts) -> Scenario:
     given = scenario.workload
     filled = {
         key: value for key, value in preset_inputs(facts.workloads[name]).items()
-        if key not in given.model_fields_set or not _says(getattr(given, key))
+        if not _says(key, getattr(given, key))
     }  # fmt: skip
     kept = {key: getattr(given, key) for key in Workload.model_fields if key not in filled}
     return scenario.model_copy(update={"workload": Workload.model_validate({**kept, **filled})})
@@ -51,7 +51,10 @@ def written(lengths: Distribution) -> dict[str, float]:
     return {k: round(v, 1) for k, v in lengths.model_dump().items() if v is not None}
 
 
-def _says(value: Any) -> bool:
+def _says(key: str, value: Any) -> bool:
+    """Whether the scenario says this itself; a bare default, without an origin, is no word."""
+    if value == Workload.model_fields[key].default:
+        return False
     return value.known if isinstance(value, Input) else value is not None
 
 

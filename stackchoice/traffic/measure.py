@@ -168,7 +168,7 @@ class _Meter:
             if size is None or (len(hashes) - 1) * size >= max(taken, 1) + size:
                 self.sums.unsized += 1
             else:
-                self.sums.reused(taken, shared * size, own * size, group, "the trace's hashes "
+                self.sums.reused(taken, shared * size, own * size, "the trace's hashes "
                                  f"of {size}-token blocks")  # fmt: skip
             return
         text = prompt_text(row, self.fields.redactions, taken)
@@ -177,7 +177,7 @@ class _Meter:
         keys = list(self.reuse.text_blocks(text))
         shared, own = self.reuse.add(keys, group)
         weight = taken * 64 / len(text)
-        self.sums.reused(taken, shared * weight, own * weight, group,
+        self.sums.reused(taken, shared * weight, own * weight,
                          "the prompts, in blocks of 64 characters (about 16 tokens)")  # fmt: skip
 
     def _identity(self, row: LogRow, field: str) -> int | None:

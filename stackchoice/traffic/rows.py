@@ -9,6 +9,7 @@ import csv
 import gzip
 import itertools
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -19,6 +20,7 @@ from stackchoice.facts.yaml import shown
 #: A row with prompts and images may be long; a longer one is skipped, and counted.
 MAX_ROW_BYTES = 64 * 2**20
 CHUNK = 2**20
+GZIP = b"\x1f\x8b"
 
 NO_OBJECT = "not a JSON object"
 BROKEN = "broken JSON"
@@ -39,8 +41,9 @@ def read_rows(path: Path) -> Iterator[Row]:
         When the file cannot be read, is empty, or is neither JSON nor CSV.
     """
     try:
-        with _open(path) as file:
-            start = file.peek(4096)[:4096] if hasattr(file, "peek") else b""
+        with path.open("rb") as raw:
+            file: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
+            start = file.peek(4096)[:4096]
             first = start.lstrip(b"\xef\xbb\xbf \t\r\n")
             if not first:
                 raise TrafficError(f"{shown(str(path))}: is empty; give a log with requests")
@@ -50,18 +53,12 @@ def read_rows(path: Path) -> Iterator[Row]:
                 yield from _lines(file)
             else:
                 yield from _values(file)
-    except (OSError, EOFError, ValueError) as error:  # ValueError: a path with a NUL
+    # ValueError: a path with a NUL
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "broken file"
         raise TrafficError(
             f"{shown(str(path))}: cannot be read ({reason}); give a JSONL or CSV file"
         ) from None
-
-
-def _open(path: Path) -> Any:
-    file = path.open("rb")
-    if file.peek(2)[:2] == b"\x1f\x8b":
-        return gzip.GzipFile(fileobj=file)
-    return file
 
 
 def _is_lines(first: bytes) -> bool:

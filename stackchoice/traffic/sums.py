@@ -47,7 +47,7 @@ class Sums:
         self.in_sessions = 0
         self.asked = dict.fromkeys(SHAPES, (0, 0))
         self.reasoning = self.reasoning_of = self.cached = self.cached_of = 0
-        self.prompts = self.continued = self.grouped = 0
+        self.prompts = self.continued = 0
         self.prompt_tokens = self.shared_tokens = self.own_tokens = 0.0
         self.basis = ""
 
@@ -98,12 +98,11 @@ class Sums:
             self.cached += cached
             self.cached_of += 1
 
-    def reused(self, taken: int, shared: float, own: float, group: int | None, basis: str) -> None:
+    def reused(self, taken: int, shared: float, own: float, basis: str) -> None:
         """Count how much of one prompt was seen before."""
         shared = min(shared, taken)
         own = min(own, taken - shared)
         self.prompts += 1
-        self.grouped += group is not None
         self.continued += own > 0
         self.prompt_tokens += taken
         self.shared_tokens += shared
@@ -187,7 +186,7 @@ class Sums:
             return None, float(self.timed), self.timed / days
         touched = self._active()[1] or 1
         low, high = sorted((self.timed / max(touched, days), self.timed / days))
-        return (high if hours >= ROUND_THE_CLOCK or days >= 28 else low), low, high
+        return (high if hours >= ROUND_THE_CLOCK else low), low, high
 
     def _peak(self, span: float | None, window_s: int | None) -> Peak:
         hours = len({m // 60 for m in self.minutes})
@@ -217,7 +216,7 @@ class Sums:
     def _turns(self) -> tuple[float | None, bool]:
         if self.sessions and self.in_sessions:
             return self.in_sessions / len(self.sessions), False
-        if self.prompts and not self.grouped and self.continued < self.prompts:
+        if self.prompts and self.continued < self.prompts:
             return self.prompts / (self.prompts - self.continued), True
         return None, False
 
