@@ -83,7 +83,7 @@ class TestShape:
         assert found.prefix.engine == "vLLM"
         assert found.prefix.found_tokens == 0
         assert found.prefix.pays is False
-        assert "784" in shape.prefix.why
+        assert "784" in found.prefix.why
         assert "prefix-caching" not in [lean.id for lean in found.leans]
 
     def test_an_unknown_prefix_is_unknown(self, facts, changed):
