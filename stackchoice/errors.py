@@ -47,3 +47,7 @@ class ScoreError(StackchoiceError):
 
 class TrafficError(StackchoiceError):
     """A request log could not be read; the text never quotes what stands in it."""
+
+
+class CheckpointError(StackchoiceError):
+    """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""

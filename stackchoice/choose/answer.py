@@ -48,6 +48,11 @@ class Answer:
     tokens: Volume | None
     verdict: Recommendation
 
+    @property
+    def site_is_paid_for(self) -> bool:
+        """Whether the best self-hosted answer stands on hardware that is there already."""
+        return self.site is not None and self.site.choice.already_owned
+
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""

@@ -11,7 +11,7 @@ from stackchoice.choose.decision import Question
 from stackchoice.choose.interactive import LIMITS, under_limits
 from stackchoice.choose.judge import Check, first_failure
 from stackchoice.choose.memo import Memo
-from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of, traffic
+from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of
 from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
@@ -44,13 +44,16 @@ def standing(
     return Standing(failed=failed, unknown=unknown + more, site=site)
 
 
-def traffic_checks(scenario: Scenario, point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
-    """Yield what the traffic asks of a site that serves it."""
+def traffic_checks(
+    scenario: Scenario, point: Point, site: Site, flow: Traffic, *, limits: bool
+) -> Iterator[Check]:
+    """Yield what the traffic asks of a site that serves it; ``limits``: whether any is stated."""
     yield from _concurrency(site)
     yield from _rate(site)
-    yield from _ceilings(point, site)
-    if scenario.workload.interactive:
-        yield from _limits_under_load(point, site, flow)
+    if limits:
+        yield from _ceilings(point, site, flow)
+        if scenario.workload.interactive:
+            yield from _limits_under_load(point, site, flow)
 
 
 def team_checks(scenario: Scenario, point: Point, engine: Engine, place: Place) -> Iterator[Check]:
@@ -198,7 +201,7 @@ def _rate(site: Site) -> Iterator[Check]:
         )
 
 
-def _ceilings(point: Point, site: Site) -> Iterator[Check]:
+def _ceilings(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
     """A service level that even the ceiling misses cannot be met by any engine."""
     limit, floor = point["workload.itl_p99_s"], site.speed.itl_floor_s
     if limit is not None and floor is not None:
@@ -211,7 +214,7 @@ def _ceilings(point: Point, site: Site) -> Iterator[Check]:
             ),
         )
     limit, rate = point["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
-    tokens = traffic(point).prefill_tokens
+    tokens = flow.prefill_tokens
     if limit is not None and rate and tokens:
         yield (
             "hardware fit",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
+from stackchoice.choose.board import board
+from stackchoice.choose.carried import Runnable
 from stackchoice.choose.decision import (
     STATUS_ORDER,
     Candidate,
@@ -24,7 +26,9 @@ from stackchoice.choose.managed import overlooked
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare
 from stackchoice.choose.peak import peak_plan
+from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
+from stackchoice.choose.runnable import of_engine, of_seller
 from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
@@ -57,7 +61,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     main = answer(scenario, facts, point, memo)
     offer = main.bought and main.bought[1]
     cost = compare(scenario, facts, point, main.site, offer, main.tokens, main.lines)
-    changes = flips(scenario, facts, point, main, cost, memo)
+    changes = flips(scenario, facts, point, main, memo)
     options = _options(scenario, facts, point, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
     missed = overlooked(scenario, facts, point, main.tokens, main.seller, memo)
@@ -86,10 +90,14 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         cost=cost,
         flips=changes,
         unknowns=unknowns(scenario, facts, changes),
+        runnable=_runnable(facts, point, main),
+        plan=plan(scenario, facts, point, main, changes),
+        board=board(scenario, facts, point, main),
         trace=trace(scenario, facts, point, main),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
         facts_sha256=facts.sha256,
+        own_facts=facts.overlay,
         version=VERSION,
     )
 
@@ -105,6 +113,20 @@ def _shape(main: Answer, fit: Fit, facts: Facts, point: Point) -> Shape | None:
         facts, thinking=point["workload.thinking"], admissions=fit.admissions,
         peak=peak_plan(site, flow, facts, point),
     )  # fmt: skip
+
+
+def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:
+    """Return the recommended option and the best self-hosted one as something to run."""
+    found, chosen = [], main.verdict.option
+    if main.bought is not None:
+        role = "recommended" if chosen == MANAGED else "the managed alternative"
+        found.append(of_seller(*main.bought, point["workload.context_tokens"], role))
+    if main.site is not None and main.best is not None:
+        role = "best self-hosted"
+        role = f"recommended, and {role}" if chosen == main.best.option else role
+        engine = next(e for e in facts.engines.values() if e.name == main.best.option)
+        found.append(of_engine(facts, engine, main.site, traffic(point), role))
+    return sorted(found, key=lambda r: not r.role.startswith("recommended"))
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:

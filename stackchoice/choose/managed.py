@@ -32,10 +32,9 @@ def managed_candidates(
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
     found = [
-        _candidate(scenario, facts, point, seller, offer, volume, memo)
-        for seller, offer in offers(scenario, facts)
-        if wanted == "any" or seller.id in wanted
-    ]
+        candidate for seller, candidate in _priced(scenario, facts, point, volume, memo)
+        if wanted == "any" or seller in wanted
+    ]  # fmt: skip
     if not found:
         whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
         found = [
@@ -59,10 +58,7 @@ def overlooked(
     taken: Candidate | None, memo: Memo,
 ) -> Candidate | None:  # fmt: skip
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [
-        _candidate(scenario, facts, point, seller, offer, volume, memo)
-        for seller, offer in offers(scenario, facts)
-    ]
+    found = [candidate for _, candidate in _priced(scenario, facts, point, volume, memo)]
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
@@ -70,29 +66,37 @@ def overlooked(
     return best if better else None
 
 
-def _candidate(
-    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer,
-    volume: Volume | None, memo: Memo,
-) -> Candidate:  # fmt: skip
-    def work(p: Point, f: Facts) -> Candidate:
-        return Candidate(
-            option=OPTION,
-            seller=seller.name,
-            artifact=offer.sold_as,
-            encoding=offer.precision.value or "",
-            evidence=Evidence.STATED,
-            **verdict(*first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"),
-        )
+def _priced(
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
+) -> list[tuple[str, Candidate]]:
+    """Return every seller of the model as a candidate, by id, with the bill of this volume."""
+    listed = offers(scenario, facts)
 
-    judged = memo.recall(("seller", seller.id), point, facts, work)
+    def judged(p: Point, f: Facts) -> list[Candidate]:
+        return [
+            Candidate(
+                option=OPTION,
+                seller=seller.name,
+                artifact=offer.sold_as,
+                encoding=offer.precision.value or "",
+                evidence=Evidence.STATED,
+                **verdict(
+                    *first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"
+                ),
+            )
+            for seller, offer in listed
+        ]
+
+    found = memo.recall(("sellers",), point, facts, judged)
     if volume is None:
-        return judged
-    return judged.model_copy(
-        update={
-            "usd_per_month": metered_usd(volume, offer.price),
-            "evidence": weakest(Evidence.STATED, volume.evidence),
-        }
-    )
+        return [(seller.id, c) for (seller, _), c in zip(listed, found, strict=True)]
+    evidence = weakest(Evidence.STATED, volume.evidence)
+    return [
+        (seller.id, candidate.model_copy(
+            update={"usd_per_month": metered_usd(volume, offer.price), "evidence": evidence}
+        ))
+        for (seller, offer), candidate in zip(listed, found, strict=True)
+    ]  # fmt: skip
 
 
 def _checks(
@@ -145,6 +149,7 @@ def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[List
         {
             "seller": seller.name,
             "sold_as": offer.sold_as,
+            "note": offer.note,
             "precision": offer.precision.value,
             "input_usd_per_mtok": offer.price.input_usd_per_mtok,
             "cached_input_usd_per_mtok": offer.price.cached_input_usd_per_mtok,

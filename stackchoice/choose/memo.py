@@ -86,6 +86,10 @@ class Memo:
         _pass_on(readings, point, facts)
         return result
 
+    def readings(self, key: Hashable) -> set[Reading]:
+        """Return everything that a sub-result was seen to read."""
+        return {reading for readings in self._kept.get(key, ()) for reading in readings}
+
 
 def _values(readings: tuple[Reading, ...], point: Point, facts: Facts) -> tuple[Any, ...]:
     """Return what these readings are worth here, without noting that they were looked at."""

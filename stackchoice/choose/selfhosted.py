@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
 from stackchoice.choose.decision import Candidate, Question
+from stackchoice.choose.interactive import LIMITS
 from stackchoice.choose.judge import Failure, first_failure, verdict
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import (
@@ -71,13 +72,14 @@ def judge_all(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> lis
         },
     )  # fmt: skip
     flow = traffic(point)
+    limits = any(point[path] is not None for path in LIMITS)
     found = []
     for engine, place, so_far in standings:
         site, failed, unknown = so_far.site, so_far.failed, so_far.unknown
         if failed is None and site is not None:
             own = speeds[place.choice, place.artifact.id]
             site = served(site, own, facts, flow)
-            failed, more = first_failure(traffic_checks(scenario, point, site, flow))
+            failed, more = first_failure(traffic_checks(scenario, point, site, flow, limits=limits))
             unknown = unknown + more
             if failed is None:
                 failed, more = team[engine.id, place.choice]

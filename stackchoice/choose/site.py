@@ -59,6 +59,7 @@ class Site(Place):
     row: FitRow
     cache_bytes: int = 0
     speed: Speed = Speed()
+    engine: str = ""
     admission: Admission | None = None
     live_sequences: int | None = None
     reuse: ReuseRule | None = None
@@ -205,6 +206,7 @@ def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
+        links=facts.links.values(), interconnect=site.choice.interconnect,
     )  # fmt: skip
     return {"cache_bytes": cache_bytes, "speed": speed}
 
@@ -223,7 +225,11 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
         ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
         lambda _, f: _reuse(site, engine, f),
     )  # fmt: skip
-    return site.model_copy(update={"admission": admission, "live_sequences": live, "reuse": rule})
+    return site.model_copy(
+        update={
+            "engine": engine.id, "admission": admission, "live_sequences": live, "reuse": rule,
+        }
+    )  # fmt: skip
 
 
 def _reuse(site: Place, engine: Engine, facts: Facts) -> ReuseRule | None:

@@ -2,42 +2,102 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stackchoice.choose import Decision, decide
-from stackchoice.commands.options import JsonFlag, OutDir, ScenarioArg
+from stackchoice.choose import decide
+from stackchoice.choose.against import against as compare_scenarios
+from stackchoice.choose.against import over_releases
+from stackchoice.commands.defending import (
+    carried_text,
+    comparison_text,
+    defence_text,
+    releases_text,
+)
+from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.commands.summary import summary
+from stackchoice.errors import InputError
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
 
 
-def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
+def decide_command(
+    scenario: ScenarioArg,
+    as_json: JsonFlag = False,
+    against: Annotated[
+        str, typer.Option(metavar="OTHER", help="Compare with another scenario, step by step.")
+    ] = "",
+    releases: Annotated[
+        str, typer.Option(metavar="ENGINE", help="The answer at every release of an engine.")
+    ] = "",
+    defend: Annotated[
+        bool, typer.Option("--defend", help="Tornado, distances to the next answer, 10,000 draws.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Launch lines, and what to measure before buying.")
+    ] = False,
+) -> None:
     """Answer the three questions and compare the costs."""
     loaded = load_scenario(scenario)
-    decision = decide(loaded, facts_for(loaded))
-    print(decision.model_dump_json(indent=2) if as_json else summary(decision))
+    facts = facts_for(loaded)
+    asked = [name for name, on in (("--against", against), ("--releases", releases),
+                                   ("--defend", defend), ("--run", run)) if on]  # fmt: skip
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(asked)}: each is an answer of its own; ask for one")
+    if against:
+        other = load_scenario(against)
+        found = compare_scenarios(loaded, other, facts_for(other, facts))
+        print(found.model_dump_json(indent=2) if as_json else comparison_text(found))
+        return
+    if releases:
+        rows = over_releases(loaded, facts, releases)
+        name = facts.engines[releases].name
+        print(
+            json.dumps([row.model_dump(mode="json") for row in rows], indent=2) if as_json
+            else releases_text(name, rows)
+        )  # fmt: skip
+        return
+    if defend:
+        from stackchoice.choose.defend import defend as work_out
+
+        defence = work_out(loaded, facts)
+        print(defence.model_dump_json(indent=2) if as_json else defence_text(defence))
+        return
+    decision = decide(loaded, facts)
+    if as_json:
+        print(decision.model_dump_json(indent=2))
+    else:
+        print(carried_text(decision.runnable, decision.plan) if run else summary(decision))
 
 
 def report_command(
     scenario: ScenarioArg,
-    passport: Annotated[
-        Path | None, typer.Option(help="Passport of a live run; OUT/NAME.passport.json if there.")
+    more: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="More files, so that -o NAME.{html,pdf} works."),
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Write a PDF too (needs Pango).")] = False,
-    out: OutDir = Path("reports"),
-) -> None:
-    """Render the report for the review meeting: one offline HTML file, and the decision as JSON."""
-    from stackchoice.present.render import render_report
+    out: Annotated[
+        list[Path],
+        typer.Option("--out", "-o", help="A file ending in .html, .json, .md or .pdf, or a folder "
+                                         "for NAME.html, NAME.json and NAME.md."),
+    ] = [Path("reports")],  # noqa: B006 typer copies it
+    passport: Annotated[
+        Path | None,
+        typer.Option(help="Passport of a live run; NAME.passport.json beside the report if there."),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="A folder gets a PDF too (Pango).")] = False,
+) -> None:  # fmt: skip
+    """Render the report for the review meeting: one offline page, record, JSON, PDF."""
+    from stackchoice.present.render import outputs, render_report
 
     loaded = load_scenario(scenario)
-    measured = passport or out / f"{loaded.name}.passport.json"
+    files = outputs(loaded.name, [*out, *(more or [])], pdf=pdf)
+    measured = passport or files[0].parent / f"{loaded.name}.passport.json"
     if passport is None and not measured.exists():
         measured = None
-    written = render_report(scenario, out, passport=measured, pdf=pdf)
-    print(summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
-    for path in (written.html_path, written.json_path, written.pdf_path):
-        if path is not None:
-            print(f"wrote {path}")
+    print(summary(render_report(scenario, files, passport=measured)))
+    for path in files:
+        print(f"wrote {path}")

@@ -43,6 +43,14 @@ class Point(Record):
     def __getitem__(self, path: str) -> Any:
         return self.inputs[path].value
 
+    def moved(self, values: dict[str, Any]) -> Point:
+        """Return the point with some inputs at other values."""
+        changed = {
+            path: self.inputs[path].model_copy(update={"value": value})
+            for path, value in values.items()
+        }
+        return Point.model_construct(inputs={**self.inputs, **changed})
+
     def evidence(self, *paths: str) -> Evidence:
         """Return the weakest class among these inputs."""
         return weakest(*(self.inputs[path].evidence for path in paths))
