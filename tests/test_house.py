@@ -65,6 +65,7 @@ MAY_IMPORT = {
         "scenario",
         "score",
         "this_machine",
+        "traffic",
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
