@@ -118,7 +118,7 @@ def _software(engine: Engine, site: Place) -> Iterator[Check]:
         f"whether {engine.name} implements {architecture}",
     )  # fmt: skip
     if site.choice.devices_per_replica > 1:
-        sharded = engine.features.get("tensor_parallel", Datum[bool]()).value
+        sharded, _ = engine.has("tensor_parallel")
         yield "hardware fit", sharded, _text(
             sharded, f"{engine.name} does not shard one model over several devices",
             f"whether {engine.name} shards one model over several devices",
@@ -263,14 +263,16 @@ def _limits_under_load(point: Point, site: Site, flow: Traffic) -> Iterator[Chec
 
 def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:
     for need in needs(point):
-        has = meets(engine.features, need)
+        there, since = engine.has(need.feature)
+        has = meets(there, need)
+        first = f"; first in {since}" if since else ""
         yield "workload shape", has, _text(
-            has, f"{engine.name} {engine.latest.version} does not {need.text}",
-            f"whether {engine.name} can {need.text}",
+            has, f"{engine.name} {engine.latest.version} does not {need.text}{first}",
+            f"whether {engine.name} {engine.latest.version} can {need.text}",
         )  # fmt: skip
     users = point["workload.users"]
     if scenario.workload.purpose == "serving" and users is not None and users > 1:
-        batches = engine.features.get("continuous_batching", Datum[bool]()).value
+        batches, _ = engine.has("continuous_batching")
         yield "workload shape", batches, _text(
             batches, f"{engine.name} does not batch concurrent requests; {users:g} users share it",
             f"whether {engine.name} batches concurrent requests",

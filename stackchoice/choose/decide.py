@@ -15,6 +15,7 @@ from stackchoice.choose.decision import (
     STATUS_ORDER,
     Candidate,
     Decision,
+    Fit,
     Flip,
     Option,
     Status,
@@ -24,14 +25,16 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare
+from stackchoice.choose.peak import peak_plan
 from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.runnable import of_engine, of_seller
+from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point
+from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -51,6 +54,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
+    scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)
     point = likely_point(scenario, facts)
     memo = Memo()
@@ -65,6 +69,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         *_contradictions(scenario, facts, point), *_conditions(missed, changes, chosen),
     ]  # fmt: skip
     best = main.best
+    fit = fit_numbers(scenario, facts, point, main, memo)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -76,7 +81,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         conditions=conditions,
         options=options,
         candidates=main.candidates,
-        fit=fit_numbers(scenario, facts, point, main, memo),
+        fit=fit,
+        shape=_shape(main, fit, facts, point),
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
@@ -94,6 +100,19 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         own_facts=facts.overlay,
         version=VERSION,
     )
+
+
+def _shape(main: Answer, fit: Fit, facts: Facts, point: Point) -> Shape | None:
+    """Question 2 in numbers, for the best self-hosted configuration."""
+    best, site = main.best, main.site
+    if best is None or site is None:
+        return None
+    flow = traffic(point)
+    return shape(
+        best.title, next(e for e in facts.engines.values() if e.name == best.engine), site, flow,
+        facts, thinking=point["workload.thinking"], admissions=fit.admissions,
+        peak=peak_plan(site, flow, facts, point),
+    )  # fmt: skip
 
 
 def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:

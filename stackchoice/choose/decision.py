@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
 from stackchoice.choose.carried import BoardRow, Plan, Runnable
+from stackchoice.choose.shape import Shape
 from stackchoice.cost import (
     BreakEven,
     CostLine,
@@ -205,6 +206,7 @@ class Decision(Record):
     options: list[Option]
     candidates: list[Candidate]
     fit: Fit
+    shape: Shape | None = None
     needs: list[Need]
     pushes: list[PushResult]
     conflicts: list[Conflict]

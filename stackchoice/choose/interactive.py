@@ -32,14 +32,14 @@ def under_limits(point: Point, site: Site, flow: Traffic, share: str) -> UnderLi
     limit already here breaks it. None where no limit is stated or the speed is unknown.
     """
     ttft, itl, whole = (point[path] for path in LIMITS)
-    live, output = site.live_sequences, flow.output_tokens
+    live, output, prefill = site.live_sequences, flow.output_tokens, flow.prefill_at(site)
     if (ttft, itl, whole) == (None, None, None) or not live or not output:
         return None
 
     def seconds(batch: int) -> tuple[float, float] | None:
         return request_seconds(
             site.speed, site.artifact, share=share, batch=batch, cache_bytes=site.cache_bytes,
-            prefill_tokens=flow.prefill_tokens or 0, output_tokens=output,
+            prefill_tokens=prefill or 0, output_tokens=output,
         )  # fmt: skip
 
     def keeps(batch: int) -> bool:
@@ -53,7 +53,7 @@ def under_limits(point: Point, site: Site, flow: Traffic, share: str) -> UnderLi
             and (whole is None or prefill_s + decode_s <= whole)
         )
 
-    if seconds(1) is None or flow.prefill_tokens is None:
+    if seconds(1) is None or prefill is None:
         return None
     allowed = _largest(live, keeps)
     there = seconds(max(allowed, 1))

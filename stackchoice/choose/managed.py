@@ -8,7 +8,7 @@ from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, first_failure, verdict
 from stackchoice.choose.memo import Memo
 from stackchoice.cost import Volume, metered_usd
-from stackchoice.facts.datum import Evidence, weakest
+from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer, Seller
 from stackchoice.scenario import Point, Scenario
@@ -137,7 +137,7 @@ def _checks(
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
     for need in needs(point):
-        has = meets(features, need)
+        has = meets(features.get(need.feature, Datum[bool]()).value, need)
         yield "workload shape", has, (
             f"whether {seller.name} can {need.text}" if has is None
             else f"{seller.name} does not {need.text}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from stackchoice.capacity import replicas_at_peak
 from stackchoice.choose.memo import Memo
-from stackchoice.errors import UnknownCacheError
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
@@ -18,12 +19,14 @@ from stackchoice.fit import (
     batch_one_speed,
     cache_layout,
     fit_row,
+    launch,
     request_seconds,
     requests_per_s,
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.prefix import ReuseRule, reuse_rule
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
@@ -59,6 +62,7 @@ class Site(Place):
     engine: str = ""
     admission: Admission | None = None
     live_sequences: int | None = None
+    reuse: ReuseRule | None = None
     replica: Interval | None = None
     reply_s: Interval | None = None
     needed_concurrency: float | None = None
@@ -78,10 +82,9 @@ class Traffic:
     @cached_property
     def mean_per_s(self) -> float | None:
         """Requests a second, averaged over the active hours."""
-        users = self._point["workload.users"]
-        per_day = self._point["workload.requests_per_user_per_day"]
+        per_day = self._point.requests_per_day
         hours = self._point["workload.active_hours_per_day"]
-        return users * per_day / (hours * SECONDS_PER_HOUR) if users and per_day and hours else None
+        return per_day / (hours * SECONDS_PER_HOUR) if per_day and hours else None
 
     @cached_property
     def peak_per_s(self) -> float | None:
@@ -95,17 +98,45 @@ class Traffic:
         return self._point["workload.input_tokens"]
 
     @cached_property
+    def shared_tokens(self) -> float | None:
+        """Tokens of the beginning that all requests share."""
+        return self._point["workload.shared_prefix_tokens"]
+
+    @cached_property
     def prefill_tokens(self) -> float | None:
         """Tokens to prefill: the shared prefix and what a session resends are reused."""
+        return self.prefill_after(self.shared_tokens or 0)
+
+    def prefill_at(self, site: Site) -> float | None:
+        """Tokens to prefill on a site: of what is shared, what its release finds again is reused.
+
+        Where nobody read what a release finds, all that is shared counts as found.
+        """
+        tokens, shared = self.input_tokens, self.shared_tokens
+        if site.reuse is None or not tokens or not shared:
+            return self.prefill_tokens
+        return self.prefill_after(site.reuse.hit(int(tokens), int(shared)).tokens)
+
+    def prefill_after(self, found_tokens: float) -> float | None:
+        """Tokens to prefill when so many of the shared ones are found, and later turns resend."""
         tokens_in = self.input_tokens
         if tokens_in is None:
             return None
-        prefix = self._point["workload.shared_prefix_tokens"] or 0
-        reused = prefix / tokens_in if tokens_in else 0
+        found = found_tokens / tokens_in if tokens_in else 0
         turns = self._point["workload.turns_per_session"] or 1
         # The first turn of a session resends nothing.
         resent = (self._point["workload.resent_share"] or 0) * (turns - 1) / turns
-        return tokens_in * (1 - min(1.0, reused)) * (1 - resent)
+        return tokens_in * (1 - min(1.0, found)) * (1 - resent)
+
+    @cached_property
+    def spares(self) -> int:
+        """Replicas that may be down at the peak; none where nobody asked for any."""
+        return self._point["workload.spare_replicas"] or 0
+
+    def wait_s(self, prefill_s: float, facts: Facts) -> float:
+        """How long a request may wait for a slot: what the first token's limit leaves, if any."""
+        limit = self._point["workload.ttft_p99_s"]
+        return facts.assumed("queue_wait_s") if limit is None else max(0.0, limit - prefill_s)
 
     @cached_property
     def output_tokens(self) -> float | None:
@@ -190,9 +221,26 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
+    rule = memo.recall(
+        ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
+        lambda _, f: _reuse(site, engine, f),
+    )  # fmt: skip
     return site.model_copy(
-        update={"engine": engine.id, "admission": admission, "live_sequences": live}
-    )
+        update={
+            "engine": engine.id, "admission": admission, "live_sequences": live, "reuse": rule,
+        }
+    )  # fmt: skip
+
+
+def _reuse(site: Place, engine: Engine, facts: Facts) -> ReuseRule | None:
+    """What a release finds again of what prompts share; None where nobody read that."""
+    try:
+        return reuse_rule(
+            launch(engine.id, engine.latest.version, site.model.config.value or {},
+                   tp=site.choice.devices_per_replica, facts=facts)
+        )  # fmt: skip
+    except (UnknownRuleError, UnknownCacheError):
+        return None
 
 
 def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Site:
@@ -222,13 +270,13 @@ def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admis
 
 def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:
     """Return what a replica with its live sequences serves, and how many the peak takes."""
-    live = site.live_sequences
-    if not live or flow.prefill_tokens is None or not flow.output_tokens:
+    live, prefill = site.live_sequences, flow.prefill_at(site)
+    if not live or prefill is None or not flow.output_tokens:
         return {}
     seconds = {
         share: request_seconds(
             speed["speed"], site.artifact, share=share, batch=live,
-            cache_bytes=speed["cache_bytes"], prefill_tokens=flow.prefill_tokens,
+            cache_bytes=speed["cache_bytes"], prefill_tokens=prefill,
             output_tokens=flow.output_tokens,
         )
         for share in ("low", "middle", "high")
@@ -244,18 +292,25 @@ def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> 
     )  # fmt: skip
     if flow.peak_per_s is None:
         return {"replica": replica, "reply_s": reply}
-    cap = facts.assumed("utilisation_cap")
     return {
         "replica": replica,
         "reply_s": reply,
         "needed_concurrency": flow.peak_per_s * sum(slow),
         "needed_at_fast_end": flow.peak_per_s * sum(fast),
         "replicas_needed": (
-            _ceil(flow.peak_per_s / (replica.high * cap)),
-            _ceil(flow.peak_per_s / (replica.low * cap)),
+            replicas_for(flow, facts, replica_per_s=replica.high, slots=live, prefill_s=fast[0]),
+            replicas_for(flow, facts, replica_per_s=replica.low, slots=live, prefill_s=slow[0]),
         ),
     }
 
 
-def _ceil(value: float) -> int:
-    return max(1, -int(-value // 1))
+def replicas_for(
+    flow: Traffic, facts: Facts, *, replica_per_s: float, slots: int, prefill_s: float
+) -> int:
+    """Return the replicas that the peak takes, spares on top; see :mod:`stackchoice.capacity`."""
+    carrying = replicas_at_peak(
+        peak_per_s=flow.peak_per_s or 0.0, replica_per_s=replica_per_s, slots=slots,
+        service_s=slots / replica_per_s, cap=facts.assumed("utilisation_cap"),
+        wait_s=flow.wait_s(prefill_s, facts), tail=facts.assumed("queue_tail_share"),
+    )  # fmt: skip
+    return carrying + flow.spares

@@ -35,12 +35,13 @@ from stackchoice.facts.records import (
     HourPrice,
     Machine,
     Model,
-    Rule,
     Seller,
     ServerPrice,
     Upkeep,
 )
+from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
+from stackchoice.facts.traffic import LogColumns, WorkloadPreset
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ LISTS = {
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "workloads.yaml": ("workloads", WorkloadPreset),
+    "measures.yaml": ("measures", Measure),
     "links.yaml": ("links", Link),
     "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
@@ -73,7 +76,7 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "encodings", "links")  # fmt: skip
+         "encodings", "links", "workloads")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
@@ -101,6 +104,9 @@ class Facts(Record):
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    workloads: dict[str, WorkloadPreset]
+    measures: list[Measure] = []
+    log_columns: LogColumns = Field(exclude=True, repr=False)
     kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
     quant_formats: QuantFormats = Field(exclude=True, repr=False)
@@ -192,6 +198,8 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
     read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    columns = folder / "log_columns.yaml"
+    read["log_columns"] = _record(LogColumns, _file(columns, folder, digest), columns)
     formats = folder / "quant_formats.yaml"
     tables = _file(formats, folder, digest)["quant_formats"]
     read["quant_formats"] = _record(QuantFormats, tables, formats)

@@ -9,6 +9,7 @@ from stackchoice.scenario.point import (
     likely_point,
     scenario_inputs,
 )
+from stackchoice.scenario.preset import with_preset
 from stackchoice.scenario.read import (
     dump_scenario,
     load_scenario,
@@ -21,5 +22,5 @@ from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, P
 __all__ = [
     "ASSUMED_WHEN_UNKNOWN", "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point",
     "Preference", "Scenario", "dump_scenario", "ends", "likely_point", "load_scenario",
-    "parse_scenario", "save_scenario", "scenario_inputs", "scenario_path",
+    "parse_scenario", "save_scenario", "scenario_inputs", "scenario_path", "with_preset",
 ]  # fmt: skip

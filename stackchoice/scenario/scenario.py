@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from stackchoice.facts.datum import Record
 from stackchoice.facts.prices import Terms
+from stackchoice.facts.traffic import Distribution
 from stackchoice.scenario.inputs import NOT_KNOWN, Input
 
 #: The name of the machine that the product probes instead of looking it up.
@@ -112,21 +113,32 @@ class Current(Record):
 
 
 class Workload(Record):
-    """The traffic. Tokens are per request; ``input_tokens`` includes the shared prefix."""
+    """The traffic. Tokens are per request; ``input_tokens`` includes the shared prefix.
+
+    ``requests_per_day`` counts those of all users, and stands before users times requests of each.
+    ``preset`` names a published workload that fills in what is not known.
+    """
 
     purpose: Literal["serving", "reference run"] = "serving"
+    preset: str = ""
     users: Input[Count] = Input()
     requests_per_user_per_day: Input[Count] = Input()
+    requests_per_day: Input[Annotated[Float, Field(gt=0, le=1e12)]] = Input()
     days_per_month: Input[Annotated[Float, Field(gt=0, le=31)]] = Input(value=30)
     active_hours_per_day: Input[Annotated[Float, Field(gt=0, le=24)]] = Input()
     peak_factor: Input[Annotated[Float, Field(ge=1, le=10_000)]] = Input()
     volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
+    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=10)]] = Input()
+    concurrency: Input[Annotated[Float, Field(ge=0, le=1e9)]] = Input()
+    spare_replicas: Input[Annotated[Int, Field(ge=0, le=1000)]] = Input()
     input_tokens: Input[Tokens] = Input()
     output_tokens: Input[Tokens] = Input()
     context_tokens: Input[Annotated[Int, Field(gt=0, le=100_000_000)]] = Input()
     shared_prefix_tokens: Input[Tokens] = Input()
     turns_per_session: Input[Annotated[Float, Field(ge=1, le=100_000)]] = Input(value=1)
     resent_share: Input[Share] = Input()
+    input_distribution: Distribution | None = None
+    output_distribution: Distribution | None = None
     json_schema: Input[bool] = Input(value=False)
     tools: Input[bool] = Input(value=False)
     images: Input[bool] = Input(value=False)
@@ -180,7 +192,7 @@ class Money(Record):
     depreciation: Literal["straight line", "annuity"] = "straight line"
     switching_usd: Input[Usd] = Input()
     batch_share: Input[Share] = Input()
-    peak_price_share: Input[Share] = Input()
+    peak_hours_share: Input[Share] = Input()
     cache_write_share: Input[Share] = Input()
 
 
