@@ -25,7 +25,7 @@ ROOM = [
         "03_ops_and_cost.ipynb",
         "04_decision.ipynb",
         "report.ipynb",
-    )  # fmt: skip
+    )
 ]
 
 

@@ -18,8 +18,8 @@ from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
-#: Halvings of the interval in which the answer flips: enough for five digits.
-HALVINGS = 18
+#: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
+HALVINGS = 12
 #: What is counted in whole numbers or cents is halved until the two are neighbours.
 EXACT = 64
 COUNTED = ("workload.users", "team.engineers", "money.can_fund_devices")

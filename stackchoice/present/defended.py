@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from stackchoice.choose import decide
 from stackchoice.choose.against import Comparison, ReleaseRow
-from stackchoice.choose.defence import Defence, Tornado
+from stackchoice.choose.defence import Bar, Defence, Tornado
 from stackchoice.choose.defend import defend
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
@@ -32,16 +32,15 @@ def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
     """Return the widest bars of a tornado around today's total, in USD a month, and its text."""
     rows, spoken = [], []
     centre = float(tornado.usd or 0)
-    for bar in tornado.bars[:MOST_BARS]:
+    for bar in _surviving(tornado)[:MOST_BARS]:
         ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
         said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
         spoken.append(f"{text.label(bar.input)}: {said}")
         for end, _, usd in ends:
-            if usd is not None:
-                rows.append(
-                    {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
-                     "from": centre, "to": float(usd), "said": said}
-                )  # fmt: skip
+            rows.append(
+                {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
+                 "from": centre, "to": float(usd or 0), "said": said}
+            )  # fmt: skip
     frame = pd.DataFrame(rows, columns=["row", "end", "from", "to", "said"])
     base = alt.Chart(frame).encode(y=rows_axis("row"))
     axis = alt.X("from:Q", title="USD a month, all else as likely", scale=alt.Scale(zero=False))
@@ -52,8 +51,8 @@ def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
     )  # fmt: skip
     chart = alt.layer(
         base.mark_bar(height=18).encode(x=axis, x2="to:Q", color=colour),
-        base.mark_rule(color=INK).encode(x="from:Q"),
-        base.transform_filter("datum.end == 'low' || datum.from == datum.to")
+        base.mark_tick(thickness=2, size=24, color=INK).encode(x=axis),
+        base.transform_filter("datum.end == 'low'")
         .mark_text(align="left", dx=2, dy=21, color=INK)
         .encode(x=alt.value(0), text="said:N"),
     )
@@ -61,6 +60,11 @@ def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
         f"What the monthly total of {tornado.option}, {text.usd(tornado.usd)}, hangs on. "
         f"{'; '.join(spoken) or 'No range moves it'}."
     )
+
+
+def _surviving(tornado: Tornado) -> list[Bar]:
+    """Return the bars of inputs at both ends of which the option survives."""
+    return [bar for bar in tornado.bars if None not in (bar.usd_at_low, bar.usd_at_high)]
 
 
 def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
@@ -83,7 +87,18 @@ def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
 
 def comparison_table(found: Comparison) -> Section:
     """Return two scenarios side by side."""
-    return _section("against", c=found)
+    rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
+    return _section("against", c=found, rows=rows)
+
+
+def _words(value: Any) -> str:
+    """Return a value out of a scenario file in few words."""
+    if isinstance(value, dict):
+        return text.number(value["value"]) if "value" in value else "given"
+    if isinstance(value, list):
+        names = [str(v.get("id", "given")) if isinstance(v, dict) else str(v) for v in value]
+        return ", ".join(names) or "none named"
+    return "nothing" if value is None else text.number(value)
 
 
 def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
