@@ -13,6 +13,7 @@ from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
+from stackchoice.commands.reading import inspect_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
 
@@ -21,6 +22,7 @@ COMMANDS = {
     "decide": decide_command,
     "fit": fit_command,
     "kernels": kernels_command,
+    "inspect": inspect_command,
     "confirm": confirm_command,
     "report": report_command,
     "lab": lab_command,

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "facts": {"errors"},
     "scenario": {"errors", "facts"},
     "fit": {"errors", "facts"},
+    "read": {"errors", "facts", "fit"},
     "workload": {"facts", "scenario"},
     "ops": {"facts", "scenario"},
     "cost": {"facts"},
@@ -47,12 +48,13 @@ MAY_IMPORT = {
         "facts",
         "fit",
         "notebooks",
+        "read",
         "scenario",
         "score",
         "this_machine",
         "version",
     },
-    "score": {"errors", "facts", "fit"},
+    "score": {"errors", "facts", "fit", "read"},
 }
 
 

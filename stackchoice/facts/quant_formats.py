@@ -84,6 +84,33 @@ class GgmlFile(Record):
     type: str
 
 
+class GgufWindow(Record):
+    """Which layers slide where a GGUF file leaves it to the engine."""
+
+    architectures: list[str]
+    period: int
+    full_first: bool = False
+    chunk: int = 0
+
+
+class GgufRecurrent(Record):
+    """The kind of state of the recurrent layers of some GGUF architectures."""
+
+    architectures: list[str]
+    kind: str
+    every_layer: bool = False
+
+
+class Adopter(Record):
+    """Whether an engine takes the sampling presets of a checkpoint's file as its defaults."""
+
+    engine: str
+    file: str
+    adopts: bool
+    how: str
+    source: Source
+
+
 class Dtypes(Record):
     """Bits of a stored element by dtype, and the dtypes that are no quantisation."""
 
@@ -114,8 +141,11 @@ class QuantFormats(Record):
     suffixes: Suffixes
     parts: Rows[PartName]
     promises: Rows[Promise]
+    sampling_adopters: list[Adopter]
     ggml_types: Rows[GgmlType]
     ggml_files: Rows[GgmlFile]
+    gguf_windows: Rows[GgufWindow]
+    gguf_recurrent: Rows[GgufRecurrent]
 
     def method(self, name: object) -> Method | None:
         """Return what a ``quant_method`` means, whatever its case."""
