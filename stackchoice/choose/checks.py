@@ -20,6 +20,7 @@ def checks(scenario: Scenario, point: Point, engine: Engine, site: Site) -> Iter
     """Yield hard facts in the order of the procedure: (question, holds?, text when it does not)."""
     yield from _licence(scenario, engine, site)
     yield from _software(engine, site)
+    yield from _kernels(engine, site)
     yield from _memory(point, site)
     yield from _rate(point, site)
     yield from _ceilings(point, site)
@@ -88,6 +89,27 @@ def _software(engine: Engine, site: Site) -> Iterator[Check]:
             sharded, f"{engine.name} does not shard one model over several devices",
             f"whether {engine.name} shards one model over several devices",
         )  # fmt: skip
+
+
+def _kernels(engine: Engine, site: Site) -> Iterator[Check]:
+    """A format without a kernel on this chip does not start, however well it would fit."""
+    release, path = f"{engine.name} {engine.latest.version}", site.kernels
+    if path is None:
+        yield "hardware fit", None, f"whether {release} has kernels for {site.artifact.label}"
+        return
+    for part in path.refusals():
+        name, why = part.encoding.name if part.encoding else "", part.prefill.note
+        yield (
+            "hardware fit", False,
+            f"{release} has no kernel for {name} on {path.chip_name}" + (f": {why}" if why else ""),
+        )  # fmt: skip
+    if path.loads is None:
+        yield (
+            "hardware fit", None,
+            f"whether {release} has kernels for {site.artifact.label} on {path.chip_name}",
+        )  # fmt: skip
+    if any(part.prefill.arithmetic == "emulated" for part in path.parts):
+        yield "hardware fit", None, f"how fast the emulated kernels of {release} are"
 
 
 def _memory(point: Point, site: Site) -> Iterator[Check]:

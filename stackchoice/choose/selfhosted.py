@@ -32,4 +32,15 @@ def _kept(site: Site) -> str:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"
-    return f"fits; {site.live_sequences} live sequences by {by}"
+    return f"fits; {site.live_sequences} live sequences by {by}{fallback_text(site)}"
+
+
+def fallback_text(site: Site) -> str:
+    """Say which parts run in wider activations than the file asks for; empty where none does."""
+    if site.kernels is None:
+        return ""
+    said = {
+        f"{part.encoding.name} runs as {part.prefill.arithmetic} ({part.prefill.kernel})"
+        for part in site.kernels.fallbacks if part.encoding
+    }  # fmt: skip
+    return f"; not as the file asks: {', '.join(sorted(said))}" if said else ""

@@ -23,13 +23,16 @@ from stackchoice.fit import (
 )
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.path import KernelPath, artifact_path
+from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
 SECONDS_PER_HOUR = 3600
 
-#: Admissions already worked out in one decision: most points change neither pool nor context.
-Memo = dict[tuple[Any, ...], Admission | None]
+#: Admissions and kernel paths already worked out in one decision: most points change neither pool
+#: nor context, and no point changes a path.
+Memo = dict[tuple[Any, ...], Any]
 
 
 class Site(Record):
@@ -49,6 +52,7 @@ class Site(Record):
     row: FitRow
     speed: Speed
     admission: Admission | None = None
+    kernels: KernelPath | None = None
     live_sequences: int | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
@@ -130,14 +134,7 @@ def _site(
     )
     depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
     cache_bytes = layout.bytes_per_sequence(depth) if layout else 0
-    speed = batch_one_speed(
-        model, artifact, machine, facts.efficiencies, cache_bytes=cache_bytes, devices=devices,
-        # This machine's bandwidth was probed, and its engine runs, on one thread.
-        threads="one" if choice.id == THIS_MACHINE else "all",
-        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
-        shares=[m for m in facts.share_models if m.phase == "decode"],
-        classes=facts.speed_classes,
-    )  # fmt: skip
+    speed = _speed(model, artifact, choice, facts, cache_bytes)
     return Site(
         model=model,
         artifact=artifact,
@@ -152,11 +149,28 @@ def _site(
     )
 
 
+def _speed(
+    model: Model, artifact: Artifact, choice: MachineChoice, facts: Facts, cache_bytes: int,
+    operand: str | None = None,
+) -> Speed:  # fmt: skip
+    return batch_one_speed(
+        model, artifact, facts.machines[choice.id], facts.efficiencies, cache_bytes=cache_bytes,
+        devices=choice.devices_per_replica, operand=operand,
+        # This machine's bandwidth was probed, and its engine runs, on one thread.
+        threads="one" if choice.id == THIS_MACHINE else "all",
+        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
+        shares=[m for m in facts.share_models if m.phase == "decode"],
+        classes=facts.speed_classes,
+    )  # fmt: skip
+
+
 def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Memo) -> Site:
     """Return the site as one engine release would serve it.
 
-    Where the release has no sourced admission rule the quotient stays, and says so.
+    Where the release has no sourced admission rule the quotient stays, and says so. The speed is
+    of the arithmetic that its kernels run, where their path is known.
     """
+    site = _with_kernels(site, engine, facts, memo)
     key = (engine.id, site.artifact.id, site.machine.id, site.choice.devices_per_replica,
            site.row.pool_bytes, flow.context_tokens)  # fmt: skip
     if key not in memo:
@@ -167,6 +181,25 @@ def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Me
         live = admission.live_sequences
     served = {"admission": admission, "live_sequences": live, **_serving(site, facts, flow, live)}
     return site.model_copy(update=served)
+
+
+def _with_kernels(site: Site, engine: Engine, facts: Facts, memo: Memo) -> Site:
+    key = ("kernels", engine.id, site.artifact.id, site.machine.id)
+    if key not in memo:
+        path = artifact_path(
+            site.model, site.artifact, engine.id, engine.latest.version, site.machine, facts
+        )
+        memo[key] = path, path and executed_operand(path)
+    path, operand = memo[key]
+    if operand is None:
+        return site.model_copy(update={"kernels": path})
+    key = ("speed", site.artifact.id, site.machine.id, site.cache_bytes,
+           site.choice.devices_per_replica, operand)  # fmt: skip
+    if key not in memo:
+        memo[key] = _speed(
+            site.model, site.artifact, site.choice, facts, site.cache_bytes, operand
+        )
+    return site.model_copy(update={"kernels": path, "speed": memo[key]})
 
 
 def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admission | None:

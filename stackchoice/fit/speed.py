@@ -23,6 +23,12 @@ ASSUMED_BASIS = {
 }
 TERA = 10**12
 
+#: Peak dense rate of a machine for what its units multiply, by the field that holds it.
+RATES = {
+    "16-bit": "bf16_dense_tflops", "fp8": "fp8_dense_tflops", "int8": "int8_dense_tops",
+    "fp4": "fp4_dense_tflops",
+}  # fmt: skip
+
 
 class Speed(Record):
     """What one replica can do: ceilings, intervals, and the bytes and rates behind them."""
@@ -66,6 +72,7 @@ def batch_one_speed(
     shares: list[ShareModel] | None = None,
     classes: SpeedClasses | None = None,
     engine: str = "",
+    operand: str | None = None,
 ) -> Speed:
     """Return the speed of a single stream.
 
@@ -81,6 +88,9 @@ def batch_one_speed(
     shares, classes, engine
         The fitted shares of the ceiling, how runs are grouped, and the engine's id where it is
         decided; without them the class's own percentiles are used.
+    operand
+        Format that the engine's kernels multiply in prefill, where its path is known; else the one
+        that the file asks for.
     """
     unknown = []
     read = read_bytes(artifact)
@@ -91,9 +101,10 @@ def batch_one_speed(
     ceiling = bandwidth * GIGA * reading / step if bandwidth and step else None
     if ceiling is None:
         unknown.append("bytes read per token" if bandwidth else "memory bandwidth")
-    rate = _compute_rate(artifact, machine)
+    top_rate, rate = _compute_rates(artifact, machine, operand)
     active = model.active_parameters.value or model.parameters.value
     prefill = rate * TERA * devices / (2 * active) if rate and active else None
+    prefill_top = top_rate * TERA * devices / (2 * active) if top_rate and active else None
     if prefill is None:
         unknown.append("compute rate" if active else "parameters")
     intervals = {
@@ -113,7 +124,7 @@ def batch_one_speed(
         bytes_per_decode_step=step,
         decode_ceiling_tokens_per_s=ceiling,
         decode=found["decode"],
-        prefill_ceiling_tokens_per_s=prefill,
+        prefill_ceiling_tokens_per_s=prefill_top,
         prefill=found["prefill"],
         evidence=weakest(artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence),
         unknown=unknown,
@@ -183,11 +194,27 @@ def request_seconds(
     return prefill_s, output_tokens * touched / decode_rate
 
 
-def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
-    """Peak dense rate, in 10^12 operations per second, of the arithmetic the file asks for.
+def _compute_rates(
+    artifact: Artifact, machine: Machine, operand: str | None
+) -> tuple[float | None, float | None]:
+    """Return the peak dense rate, and the one that shares of it were fitted on, in 10^12 op/s.
 
-    What the engine's kernels really run is read elsewhere; 16-bit is the safe ground.
+    The rate of what the kernels multiply; where no path is known, of what the file asks for, and of
+    16 bit where that is not published. They differ for files that ask for no activations: engines
+    that quantise those to 8 bits by themselves were measured against the 16-bit rate.
     """
+    base = machine.bf16_dense_tflops.value
+    if operand is None:
+        rate = _asked_rate(artifact, machine)
+        return rate, rate
+    own = getattr(machine, RATES.get(operand, ""), None)
+    rate = (own.value if own else None) or base
+    weight_only = (artifact.activation_bits.value or 16) >= 16
+    return rate, base if operand == "int8" and weight_only else rate
+
+
+def _asked_rate(artifact: Artifact, machine: Machine) -> float | None:
+    """Peak dense rate of the arithmetic that the file asks for; 16-bit is the safe ground."""
     bits = artifact.activation_bits.value
     rates = {
         8: machine.fp8_dense_tflops

@@ -152,7 +152,7 @@ def _phase(
     rows = [
         row for row in facts.kernels.rows
         if row.covers(engine_id, encoding.id, part.part, phase, chip.id)
-        and (not part.container or not row.containers or part.container in row.containers)
+        and _of_format(row, part.container, encoding)
     ]  # fmt: skip
     sure, maybe = [], []
     for row in rows:
@@ -175,6 +175,13 @@ def _phase(
     if not sure and not all(reached(moment, r.since, engine_id, facts.kernels) for r in maybe[:1]):
         return PhasePath(phase=phase, note="the release is not known well enough")
     return _answer((sure or told)[-1], part.part, phase, encoding, chip, facts)
+
+
+def _of_format(row: KernelRow, container: str, encoding: Encoding) -> bool:
+    """Whether a row may be about a checkpoint format; weights that are not quantised have none."""
+    if not row.containers:
+        return True
+    return encoding.quantised and (not container or container in row.containers)
 
 
 def _holds(row: KernelRow, moment: Moment, facts: Facts) -> bool | None:
