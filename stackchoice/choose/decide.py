@@ -135,7 +135,9 @@ def _option(name: str, main: Answer) -> Option:
         reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
     return Option(
         name=name, status=status, question=best.question, reason=reason,
-        configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
+        configuration=best.title,
+        conditions=[f"find out {text}" for text in best.unknown]
+        + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
         usd_per_month=_usd(name, main),
         evidence=best.evidence,
     )  # fmt: skip

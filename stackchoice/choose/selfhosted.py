@@ -20,6 +20,7 @@ def candidate(scenario: Scenario, point: Point, engine: Engine, site: Site) -> C
         encoding=site.artifact.encoding,
         machine=site.machine.name,
         devices=site.choice.devices_per_replica,
+        fallback=fallback_text(site),
         live_sequences=site.live_sequences,
         decode_ceiling_tokens_per_s=site.speed.decode_ceiling_tokens_per_s,
         evidence=site.row.evidence,
@@ -32,7 +33,9 @@ def _kept(site: Site) -> str:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"
-    return f"fits; {site.live_sequences} live sequences by {by}{fallback_text(site)}"
+    said = fallback_text(site)
+    tail = f"; {said}" if said else ""
+    return f"fits; {site.live_sequences} live sequences by {by}{tail}"
 
 
 def fallback_text(site: Site) -> str:
@@ -43,4 +46,4 @@ def fallback_text(site: Site) -> str:
         f"{part.encoding.name} runs as {part.prefill.arithmetic} ({part.prefill.kernel})"
         for part in site.kernels.fallbacks if part.encoding
     }  # fmt: skip
-    return f"; not as the file asks: {', '.join(sorted(said))}" if said else ""
+    return f"not as the file asks: {', '.join(sorted(said))}" if said else ""

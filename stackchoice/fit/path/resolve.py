@@ -76,6 +76,7 @@ class KernelPath(Record):
     """The paths of all parts of a checkpoint in one engine release on one machine."""
 
     engine: str
+    engine_name: str
     release: str
     chip: str | None
     chip_name: str
@@ -83,10 +84,13 @@ class KernelPath(Record):
 
     @property
     def loads(self) -> bool | None:
-        """False where one part is refused; None where one is not known; else True."""
-        found = [part.loads for part in self.parts]
-        if False in found:
+        """False where one part is refused; None where some weights are not known; else True.
+
+        What is not known of the cache does not count: engines can be given another type.
+        """
+        if any(part.loads is False for part in self.parts):
             return False
+        found = [part.loads for part in self.parts if part.part.part != "attention"]
         return None if None in found or not found else True
 
     @property
@@ -133,8 +137,10 @@ def paths(
             for phase in PHASES
         }
         found.append(PartPath(part=part, encoding=encoding, **both))
+    known = facts.engines.get(engine_id)
     return KernelPath(
-        engine=engine_id, release=release or "", chip=chip and chip.id,
+        engine=engine_id, engine_name=known.name if known else engine_id,
+        release=release or "", chip=chip and chip.id,
         chip_name=chip.name if chip else "a chip that is not in the fact base", parts=found,
     )  # fmt: skip
 
@@ -163,9 +169,9 @@ def _phase(
             maybe.append(row)
     told = sure + maybe
     if not told:
-        why = "no source tells" if not rows else "sources tell of other releases only"
-        what = f"{encoding.name} in the part {part.part} on {chip.name}"
-        return PhasePath(phase=phase, note=f"{why} what this release does with {what}")
+        what = f"{encoding.name} ({part.part}) on {chip.name}"
+        why = "no source tells of" if not rows else "sources tell of other releases only, for"
+        return PhasePath(phase=phase, note=f"{why} {what}")
     if len({(row.arithmetic, row.operand) for row in told}) > 1:
         choices = "; ".join(f"{row.kernel}: {row.arithmetic or 'unknown'}" for row in told)
         return PhasePath(
