@@ -8,6 +8,7 @@ from stackchoice.errors import InputError, ScenarioError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
+from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import KernelPath, artifact_parts, paths
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.meaning import Alternative, Meaning, alternatives, meanings
@@ -44,15 +45,15 @@ def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
 
     Raises
     ------
-    ScenarioError
-        When the engine is not in the fact base.
+    ScenarioError, InputError
+        When the engine is not in the fact base, or the release no number or day.
     """
     name, _, release = text.partition("==")
     known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
     engine = known.get(name.strip().lower())
     if engine is None:
         raise _unknown("engine", name, list(facts.engines))
-    return engine, release.strip() or None
+    return engine, checked_release(release.strip() or None, engine, facts.kernels)
 
 
 def engine_wall(engine: str, machine: str, facts: Facts | None = None) -> EngineWall:

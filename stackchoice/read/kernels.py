@@ -5,6 +5,7 @@ from __future__ import annotations
 from stackchoice.errors import InputError
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.records import WeightPart
+from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import paths
 from stackchoice.read.declared import Said
 from stackchoice.read.inspection import Inspection
@@ -72,5 +73,6 @@ def with_paths(
     if machine not in facts.machines:
         raise InputError(f"machine {machine!r} is not known; known: {', '.join(facts.machines)}")
     parts = weight_parts(found, facts)
-    path = paths(parts, name, release or None, facts.machines[machine], facts)
+    release = checked_release(release or None, name, facts.kernels)
+    path = paths(parts, name, release, facts.machines[machine], facts)
     return found.model_copy(update={"path_there": path})
