@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from stackchoice.commands.costing import cost_command
 from stackchoice.commands.deciding import decide_command, report_command
 from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
@@ -21,8 +22,9 @@ from stackchoice.version import VERSION
 COMMANDS = {
     "decide": decide_command,
     "fit": fit_command,
-    "kernels": kernels_command,
     "inspect": inspect_command,
+    "kernels": kernels_command,
+    "cost": cost_command,
     "confirm": confirm_command,
     "report": report_command,
     "lab": lab_command,

@@ -50,12 +50,14 @@ MAY_IMPORT = {
         "kernels",
         "notebooks",
         "read",
+        "prices",
         "scenario",
         "score",
         "this_machine",
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
+    "prices": {"facts"},
 }
 
 

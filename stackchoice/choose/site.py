@@ -51,6 +51,7 @@ class Site(Record):
     cache_bytes: int
     row: FitRow
     speed: Speed
+    engine: str = ""
     admission: Admission | None = None
     kernels: KernelPath | None = None
     live_sequences: int | None = None
@@ -161,6 +162,7 @@ def _speed(
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
+        links=facts.links.values(), interconnect=choice.interconnect,
     )  # fmt: skip
 
 
@@ -179,7 +181,10 @@ def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Me
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
-    served = {"admission": admission, "live_sequences": live, **_serving(site, facts, flow, live)}
+    served = {
+        "engine": engine.id, "admission": admission, "live_sequences": live,
+        **_serving(site, facts, flow, live),
+    }  # fmt: skip
     return site.model_copy(update=served)
 
 
@@ -196,9 +201,7 @@ def _with_kernels(site: Site, engine: Engine, facts: Facts, memo: Memo) -> Site:
     key = ("speed", site.artifact.id, site.machine.id, site.cache_bytes,
            site.choice.devices_per_replica, operand)  # fmt: skip
     if key not in memo:
-        memo[key] = _speed(
-            site.model, site.artifact, site.choice, facts, site.cache_bytes, operand
-        )
+        memo[key] = _speed(site.model, site.artifact, site.choice, facts, site.cache_bytes, operand)
     return site.model_copy(update={"kernels": path, "speed": memo[key]})
 
 

@@ -16,6 +16,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
+from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -36,8 +37,9 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
-    ShareModel,
+    Upkeep,
 )
+from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -52,10 +54,13 @@ LISTS = {
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "links.yaml": ("links", Link),
+    "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -66,7 +71,7 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "encodings")  # fmt: skip
+         "encodings", "links")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
@@ -76,7 +81,7 @@ OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
 OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
             "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
-            "measurements.csv")  # fmt: skip
+            "links.yaml", "measurements.csv")  # fmt: skip
 
 
 class Facts(Record):
@@ -88,6 +93,7 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
@@ -96,7 +102,9 @@ class Facts(Record):
     encodings: dict[str, Encoding] = {}
     quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
+    speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
+    links: dict[str, Link] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)

@@ -1,7 +1,8 @@
 """When a build was made, as far as a text tells, and whether a change is in it.
 
-``0.24.0``, ``b9479``, ``main 2026-07``, ``2026-09 before pull 40022``, ``main after 2026-03-11 (pull
-36806)``: numbers are compared as releases; else the pulls that a text names; else days.
+``0.24.0``, ``b9479``, ``main 2026-07``, ``2026-09 before pull 40022``,
+``main after 2026-03-11 (pull 36806)``: numbers are compared as releases; else the pulls that a
+text names; else days.
 """
 
 from __future__ import annotations
@@ -127,4 +128,3 @@ def _day(text: str, *, first: bool) -> str:
     """Return the first or last day that a year, month or day names."""
     fill = {4: "-01-01" if first else "-12-31", 7: "-01" if first else "-31"}
     return text + fill.get(len(text), "")
-

@@ -1,4 +1,4 @@
-"""The question of the kernel path, answered from the quantisation file, engine, release and chip."""
+"""The question of the kernel path, answered from quantisation file, engine, release and chip."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import WeightPart
+from stackchoice.fit.asked import find_machine
 from stackchoice.fit.path import PhasePath, chip_named, chip_of, paths
-from stackchoice.fit.runs import find_machine
 from stackchoice.read import declarations
 from stackchoice.read.kernels import container_of
 from stackchoice.score.engines import engine_id

@@ -133,8 +133,7 @@ def paths(
     for part in parts:
         encoding = facts.encodings.get(part.encoding)
         both = {
-            phase: _phase(part, phase, encoding, engine_id, moment, chip, facts)
-            for phase in PHASES
+            phase: _phase(part, phase, encoding, engine_id, moment, chip, facts) for phase in PHASES
         }
         found.append(PartPath(part=part, encoding=encoding, **both))
     known = facts.engines.get(engine_id)
