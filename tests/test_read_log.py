@@ -13,7 +13,7 @@ from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.logs import read_log_by_name
-from stackchoice.read.log_against import Predicted, against
+from stackchoice.read.log_against import Predicted, against, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines, read_log
 from stackchoice.read.log_records import Hardware
@@ -348,6 +348,14 @@ def test_a_prediction_is_confirmed_refuted_or_left_open(predicted, outcome, memo
     (row,) = against([predicted], boot)
     assert row.outcome == outcome
     assert row.reason
+
+
+def test_experts_may_fall_back_while_dense_layers_do_not(memory):
+    row = next(r for r in ROWS if r[0].endswith("issues/43507"))
+    (boot,) = boots_of(row[2], memory)
+    parts = ran(boot)
+    assert (parts["linear"].arithmetic, parts["moe"].arithmetic) == ("fp4xfp4", "w4a16")
+    assert whole(parts) is None
 
 
 def test_parts_of_a_mixed_file_are_told_apart_by_their_encoding(memory):

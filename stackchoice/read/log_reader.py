@@ -66,8 +66,11 @@ class EngineReader:
     ) -> bool:
         """Whether a line is the first of another boot."""
         before = boot.said(pattern, line.rank)
+        values = dict(boot.values_of(pattern, captured))
         if pattern.starts:
-            return before is not None or boot.furthest >= STAGES["memory"]
+            # ranks without a name each say who they are before anything is loaded
+            again = before is not None and (boot.furthest > 0 or before != values)
+            return again or boot.furthest >= STAGES["memory"]
         if PID in line.rank and pattern.group in ("weights", "memory"):
             # a process that nobody saw comes after the pool, which waits for all of a boot
             new = all(rank != line.rank for _, rank, _ in boot.seen)
@@ -75,7 +78,6 @@ class EngineReader:
                 return True
         if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:
             return False
-        values = dict(boot.values_of(pattern, captured))
         if boot.repeats(pattern, values, line.rank):
             return False
         reached = boot.stage.get(line.rank, -1)
