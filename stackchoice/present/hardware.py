@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from stackchoice.facts import Facts
 from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
@@ -81,6 +82,11 @@ def premises_table(check: PremiseCheck) -> Section:
 def ledger_table(score: Score) -> Section:
     """Return how many answers of a ledger were right, by ask, and which were not."""
     return section("ledger", score=score)
+
+
+def speed_ledger_table(facts: Facts) -> Section:
+    """Return how good the speed intervals are on public rows, as the fact base keeps it."""
+    return section("speed_ledger", speed_scores=facts.speed_scores)
 
 
 def section(name: str, **context: Any) -> Section:
