@@ -426,3 +426,14 @@ def test_the_embedded_engine_writes_a_log_that_is_read(memory):
     assert boot.value("slot_context") == 512
     assert boot.series["generated_tokens"].samples == [used["completion_tokens"]]
     assert boot.series["prompt_tokens"].samples == [used["prompt_tokens"]]
+
+
+def test_many_starts_and_many_ranks_stay_bounded(memory):
+    start = "vLLM API server version 0.26.0\nAvailable KV cache memory: 8 GiB\n"
+    reading = read_lines((start * 1200).splitlines(True), memory)
+    assert len(reading.boots) == 1000
+    assert "first 1,000 starts" in reading.notes[0]
+    line = "(RayWorker pid={}) INFO x Available KV cache memory: {} GiB\n"
+    (boot,) = read_lines([line.format(n, 8 + n % 3) for n in range(3000)], memory).boots
+    assert len(boot.values["memory_for_cache_gib"].by_rank) <= 513
+    assert boot.value("memory_for_cache_gib") == 8

@@ -34,27 +34,32 @@ class EngineReader:
     def __init__(self, language: LogLanguage) -> None:
         self.language = language
         self.patterns = [(pattern.at, pattern) for pattern in language.patterns]
-        self.signs = False
+        self.signs = self.full = False
         self.boots: list[BootBuilder] = []
         self.server: dict[str, tuple[Any, int]] = {}
 
     def feed(self, lines: list[Line], block: str) -> None:
         """Take some lines; ``block`` is their joined text, in which most patterns are not."""
         self.signs = self.signs or any(sign in block for sign in self.language.signatures)
+        if self.full:
+            return
         present = [(at, pattern) for at, pattern in self.patterns if at in block]
         for line in lines if present else ():
             text = line.text
             for at, pattern in present:
                 if at in text and (captured := pattern.read(text)) is not None:
                     boot = self._boot(pattern, captured, line)
+                    if self.full:
+                        return
                     boot.take(pattern, captured, line)
                     self.server.update(boot.server)
 
     def _boot(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> BootBuilder:
         current = self.boots[-1] if self.boots else None
-        if current is None or (
-            len(self.boots) < MOST_BOOTS and self._begins(current, pattern, captured, line)
-        ):
+        if current is None or self._begins(current, pattern, captured, line):
+            if len(self.boots) >= MOST_BOOTS:
+                self.full = True
+                return current  # type: ignore[return-value]
             current = BootBuilder(self.language, line.number)
             for key, pair in self.server.items():
                 current.by_rank[key] = {"": pair}
@@ -158,6 +163,7 @@ def read_lines(
     boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
+    notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
     return LogReading(
         lines=count, engines=[r.language.engine for r in kept], boots=boots,
         notes=notes + _none(boots, count, bool(notes)),
