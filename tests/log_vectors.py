@@ -152,6 +152,12 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
 (Worker_TP0 pid=129) WARNING 07-05 17:28:26 [kv_cache_utils.py:1208] Add 3 padding layers, may waste at most 6.25% KV cache memory
 """, {"cudagraph_mode": "PIECEWISE", "padding_layers": 3, "padding_layers_waste_pct": 6.25},
      ["cudagraph_mode_reduced", "padding_layers"]),
+    ("https://github.com/noonghunna/club-3090/issues/747", "vllm",
+     "(Worker_TP0 pid=184) INFO 07-21 04:58:26 [flashinfer.py:780] FlashInfer resolved query dtypes: prefill=torch.bfloat16, decode=torch.bfloat16, decode_backend=flashinfer-native, kv_cache_dtype=torch.float8_e4m3fn, arch=sm86\n",
+     {"compute_capability": "8.6"}, []),
+    ("https://github.com/vllm-project/vllm-omni/pull/1434 (experts)", "vllm",
+     "(Worker pid=55635) [Stage-1] WARNING 02-23 03:40:36 [fused_moe.py:1087] Using default MoE config. Performance might be sub-optimal! Config file not found at /x/configs/E=128,N=384,device_name=NVIDIA_H800.json\n",
+     {"device_name": "NVIDIA_H800"}, ["moe_untuned"]),
     (V + "pull/27521", "vllm",
      """(Worker_DP0_TP4_EP4 pid=5019) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.43 GiB
 (Worker_DP0_TP7_EP7 pid=5022) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.44 GiB
