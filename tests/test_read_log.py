@@ -184,6 +184,20 @@ def test_the_first_reason_of_a_refusal_and_the_proposal_are_kept(memory):
     assert boot.refusals[0].proposal == "at most 205,728 tokens"
 
 
+def test_a_message_that_a_terminal_broke_is_read_whole(memory):
+    text = (
+        "(EngineCore pid=316) ValueError: To serve at least one request with the model's max seq "
+        "len (100000), (4.26 GiB KV cach\ne is needed, which is larger than the available KV cache "
+        "memory (4.25 GiB). Based on the available memory, the estimated maximum model length is "
+        "99760.\n"
+    )
+    (boot,) = boots_of(text, memory)
+    found = {k: boot.value(k) for k in ("needed_gib", "memory_for_cache_gib", "max_model_len")}
+    assert found == {
+        "needed_gib": 4.26, "memory_for_cache_gib": 4.25, "max_model_len": 100000,
+    }  # fmt: skip
+
+
 def test_negative_memory_is_a_refusal_and_a_warning(memory):
     (boot,) = boots_of("Available KV cache memory: -1.25 GiB\n", memory)
     assert boot.refusals[0].because == "no_memory_for_cache"

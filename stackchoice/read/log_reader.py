@@ -44,10 +44,16 @@ class EngineReader:
         if self.full:
             return
         present = [(at, pattern) for at, pattern in self.patterns if at in block]
-        for line in lines if present else ():
+        for place, line in enumerate(lines if present else ()):
             text = line.text
             for at, pattern in present:
-                if at in text and (captured := pattern.read(text)) is not None:
+                if at not in text:
+                    continue
+                captured = pattern.read(text)
+                if captured is None and pattern.group == "refusal" and place + 1 < len(lines):
+                    # a terminal breaks long messages, and people paste what they see
+                    captured = pattern.read(text + lines[place + 1].text)
+                if captured is not None:
                     boot = self._boot(pattern, captured, line)
                     if self.full:
                         return
