@@ -158,6 +158,9 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
     ("https://github.com/vllm-project/vllm-omni/pull/1434 (experts)", "vllm",
      "(Worker pid=55635) [Stage-1] WARNING 02-23 03:40:36 [fused_moe.py:1087] Using default MoE config. Performance might be sub-optimal! Config file not found at /x/configs/E=128,N=384,device_name=NVIDIA_H800.json\n",
      {"device_name": "NVIDIA_H800"}, ["moe_untuned"]),
+    ("0.33 on ROCm", "vllm",
+     "(EngineCore pid=7) INFO 11-20 09:00:01 [rocm.py:904] Using ROCM_ATTN backend out of potential backends: ['ROCM_ATTN', 'TRITON_ATTN'].\n(EngineCore pid=7) INFO 11-20 09:00:09 [gpu_worker.py:773] Available KV cache memory: 100.5 GiB\n",
+     {"attention_backend": "ROCM_ATTN", "memory_for_cache_gib": 100.5}, []),
     (V + "pull/27521", "vllm",
      """(Worker_DP0_TP4_EP4 pid=5019) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.43 GiB
 (Worker_DP0_TP7_EP7 pid=5022) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.44 GiB
@@ -404,6 +407,9 @@ time=2025-08-24T08:17:39.150Z level=INFO source=ggml.go:497 msg="offloaded 49/49
     (O + "issues/18123", "ollama",
      'time=2026-08-29T08:45:23.466Z level=INFO source=llama_server.go:431 msg="starting llama-server" cmd="/usr/lib/ollama/llama-server --model /m --port 36183 --no-webui --offline -c 131072 -np 1 --log-verbosity 4 --flash-attn auto -b 512 -ub 512 --context-shift --keep 4"\n',
      {"n_ctx": 131072, "n_parallel": 1, "model": "/m"}, []),
+    (O + "issues/17829", "ollama",
+     'time=2026-08-19T19:37:11.287+02:00 level=INFO source=prefix_cache.go:124 msg="cache miss" total=24809 matched=0 cached=0 left=24809\n[GIN] 2026/08/19 - 19:39:44 | 200 | 2m | 127.0.0.1 | POST "/api/chat"\n',
+     {"~cached_prompt_tokens": 0, "~new_prompt_tokens": 24809, "prefix_cache_hit_share": 0.0}, []),
     (O + "issues/5240", "ollama",
      'Haz 27 19:00:53 TR ollama[7527]: time=2024-06-27T19:00:53.710+03:00 level=INFO source=routes.go:1106 msg="Listening on 127.0.0.1:11434 (version 0.1.45)"\n',
      {"engine_version": "0.1.45"}, []),
@@ -434,6 +440,10 @@ time=2025-08-24T08:17:39.150Z level=INFO source=ggml.go:497 msg="offloaded 49/49
 [TensorRT-LLM][INFO] Loaded engine size: 8231 MiB
 """, {"engine_version": "0.15.0.dev2024101500", "weights_gib": 8231 / 1024}, []),
     # MLX
+    ("https://github.com/arozanov/turboquant-mlx/issues/11", "mlx-lm",
+     """2026-04-18 21:37:42,897 - INFO - Starting httpd at 127.0.0.1 on port 1234...
+2026-04-18 21:39:04,339 - INFO - KV Caches: 0 seq, 0.00 GB, latest user cache 0 tokens
+""", {"started": True, "~cached_sequences": 0, "~prompt_cache_gb": 0.0}, []),
     ("the print of mlx_lm.generate", "mlx-lm",
      """Prompt: 12 tokens, 61.432 tokens-per-sec
 Generation: 100 tokens, 45.210 tokens-per-sec
