@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stackchoice.confirm.canary import Canary, judge, load_canaries
-from stackchoice.confirm.reading import Failure, Sample
+from stackchoice.load.reading import Failure, Sample
 from stackchoice.errors import FactsError
 
 CANARIES = {canary.id: canary for canary in load_canaries().canaries}

@@ -9,9 +9,9 @@ import pytest
 from odd_server import DONE, STREAM_HEAD, OddServer, Piece, http, words
 
 from stackchoice.confirm import Endpoint
-from stackchoice.confirm.reading import Failure, read_sample
+from stackchoice.load.reading import Failure, read_sample
 from stackchoice.confirm.serverinfo import ask_server
-from stackchoice.confirm.wire import Limits
+from stackchoice.load.wire import Limits
 from stackchoice.errors import EndpointError
 
 QUICK = Limits(connect_s=5, idle_s=5, total_s=10)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_server import DONE, STREAM_HEAD, chunk, event, http, refusal, words
 
-from stackchoice.confirm.reading import Failure, Sample, read_sample
-from stackchoice.confirm.untrusted import visible
-from stackchoice.confirm.wire import Exchange, Problem
+from stackchoice.load.reading import Failure, Sample, read_sample
+from stackchoice.load.untrusted import visible
+from stackchoice.load.wire import Exchange, Problem
 
 MS = 1_000_000
 ROLE = chunk({"role": "assistant", "content": ""})

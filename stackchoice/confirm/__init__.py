@@ -1,6 +1,6 @@
 """Confirmation by measurement: the embedded engine, the load client, canaries, the passport."""
 
-from stackchoice.confirm.endpoint import Endpoint
+from stackchoice.load.endpoint import Endpoint
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.confirm.plan import Plan

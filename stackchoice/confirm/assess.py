@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 from stackchoice.confirm.canary import CanaryOutcome, load_canaries
-from stackchoice.confirm.endpoint import Endpoint
+from stackchoice.load.endpoint import Endpoint
 from stackchoice.confirm.passport import Identity, Passport, Protocol, Validity
 from stackchoice.confirm.plan import PROMPT_VERSION, Plan
-from stackchoice.confirm.reading import Failure, Sample
+from stackchoice.load.reading import Failure, Sample
 from stackchoice.confirm.results import (
     DISCARD_RULES,
     MAX_BUSY_SHARE,
@@ -23,7 +23,7 @@ from stackchoice.confirm.results import (
     summarise,
 )
 from stackchoice.confirm.serverinfo import ServerInfo
-from stackchoice.confirm.untrusted import visible
+from stackchoice.load.untrusted import visible
 from stackchoice.facts.interval import Interval
 
 Event = dict[str, Any]

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from stackchoice.confirm.reading import Failure, Sample
-from stackchoice.confirm.untrusted import parse_json, visible
+from stackchoice.load.reading import Failure, Sample
+from stackchoice.load.untrusted import parse_json, visible
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import data_dir

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from stackchoice.confirm.canary import Canary, judge, load_canaries
-from stackchoice.confirm.child import exit_with_parent
-from stackchoice.confirm.endpoint import Endpoint
+from stackchoice.load.child import exit_with_parent
+from stackchoice.load.endpoint import Endpoint
 from stackchoice.confirm.plan import Plan
-from stackchoice.confirm.reading import Failure, Sample, body_text, read_sample
+from stackchoice.load.reading import Failure, Sample, body_text, read_sample
 from stackchoice.confirm.serverinfo import ask_server, refused_key
-from stackchoice.confirm.wire import Exchange
+from stackchoice.load.wire import Exchange
 from stackchoice.errors import EndpointError, StackchoiceError
 from stackchoice.facts.datum import Record
 

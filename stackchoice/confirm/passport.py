@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.plan import Plan
 from stackchoice.confirm.probe import ProbedMachine
-from stackchoice.confirm.reading import Sample
+from stackchoice.load.reading import Sample
 from stackchoice.confirm.results import Discard, Results, Spread
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.errors import StackchoiceError

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from stackchoice.confirm.wire import Limits
+from stackchoice.load.wire import Limits
 from stackchoice.facts.datum import Record
 
 PROMPT_VERSION = "story-1"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field, model_validator
 
-from stackchoice.confirm.reading import Sample
+from stackchoice.load.reading import Sample
 from stackchoice.facts.datum import Evidence, Record
 
 #: Samples that a percentile needs: what MLPerf Endpoints asks for to certify one at 99 %.

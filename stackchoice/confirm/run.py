@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.canary import load_canaries
-from stackchoice.confirm.child import spawn, stop
-from stackchoice.confirm.endpoint import Endpoint
+from stackchoice.load.child import spawn, stop
+from stackchoice.load.endpoint import Endpoint
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.confirm.load import Job
 from stackchoice.confirm.passport import Identity, Passport, PassportError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from stackchoice.confirm.endpoint import Endpoint
-from stackchoice.confirm.reading import body_text
-from stackchoice.confirm.untrusted import (
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.reading import body_text
+from stackchoice.load.untrusted import (
     count_of,
     dict_of,
     message_of,
@@ -15,7 +15,7 @@ from stackchoice.confirm.untrusted import (
     text_of,
     visible,
 )
-from stackchoice.confirm.wire import Limits
+from stackchoice.load.wire import Limits
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from stackchoice.confirm.sse import events
-from stackchoice.confirm.untrusted import (
+from stackchoice.load.sse import events
+from stackchoice.load.untrusted import (
     count_of,
     dict_of,
     message_of,
@@ -16,7 +16,7 @@ from stackchoice.confirm.untrusted import (
     text_of,
     visible,
 )
-from stackchoice.confirm.wire import Exchange, Framing, Problem
+from stackchoice.load.wire import Exchange, Framing, Problem
 from stackchoice.facts.datum import Record
 
 

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import h11
 from pydantic import field_validator
 
-from stackchoice.confirm.wire import Address, Exchange, Limits, Problem, exchange
+from stackchoice.load.wire import Address, Exchange, Limits, Problem, exchange
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
 

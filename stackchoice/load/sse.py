@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.confirm.untrusted import parse_json
-from stackchoice.confirm.wire import Reads
+from stackchoice.load.untrusted import parse_json
+from stackchoice.load.wire import Reads
 
 
 def events(body: Reads) -> Iterator[tuple[int, str, str]]:
