@@ -1,0 +1,302 @@
+"""The reference server: an endpoint whose every send is timed by its own clock.
+
+It speaks enough of the OpenAI protocol to be measured, goes wrong on request, and tells afterwards
+what it really did: ``GET /truth`` gives for each request when it arrived and when each event was
+written. One thread, one poll loop, prepared bytes, so that one core sends tens of thousands of
+events a second.
+
+    python -m stackchoice.load.reference --ttft 0.05 --itl 0.005 --tokens 64
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import heapq
+import itertools
+import json
+import selectors
+import socket
+import struct
+import sys
+import time
+from functools import lru_cache
+from time import perf_counter_ns
+from typing import Any
+
+from stackchoice.load.child import exit_with_parent
+from stackchoice.load.loop import wait_for
+from stackchoice.load.script import PROMPT_TOKENS, Fault, Script, Step, answer, plain
+
+#: SO_TIMESTAMPNS: the kernel's own time of arrival, so that waiting for this process counts.
+_STAMP = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class _Peer:
+    """One connection: what it sent, and the answer that is on its way."""
+
+    __slots__ = ("asked_ns", "fault", "log", "next", "pending", "seen", "sock", "steps")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.seen = b""
+        self.steps: list[Step] = []
+        self.next = 0
+        self.pending = b""
+        self.asked_ns = 0
+        self.fault: Fault | None = None
+        self.log: dict[str, Any] = {}
+
+
+class ReferenceServer:
+    """Serves one :class:`Script` on a loopback port until :meth:`run` is left.
+
+    Attributes
+    ----------
+    truth
+        One entry for each request: ``id`` (the request's ``user``), ``received_ns`` (its last byte,
+        by the kernel's stamp where there is one), ``sent`` (pairs of time and tokens, taken just
+        before each write that completes tokens), ``fault``. Times are ``perf_counter_ns``.
+    """
+
+    def __init__(self, script: Script, port: int = 0, host: str = "127.0.0.1") -> None:
+        self.script = script
+        self.truth: list[dict[str, Any]] = []
+        self.in_flight = self.peak_in_flight = 0
+        self._listener = socket.create_server((host, port), backlog=4096)
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self._due: list[tuple[int, int, _Peer]] = []
+        self._sequence = itertools.count()
+        self._layout = lru_cache(256)(self._lay_out)
+        self._asked = 0
+
+    def run(self) -> None:
+        """Serve for ever."""
+        due = self._due
+        while True:
+            wait = (due[0][0] - perf_counter_ns()) / 1e9 if due else 1.0
+            for key, mask in wait_for(self._selector, wait):
+                if key.data is None:
+                    self._accept()
+                elif mask & selectors.EVENT_READ:
+                    self._read(key.data)
+                elif mask & selectors.EVENT_WRITE:
+                    self._flush(key.data)
+            now = perf_counter_ns()
+            while due and due[0][0] <= now:
+                peer = heapq.heappop(due)[2]
+                if peer.sock.fileno() >= 0:
+                    self._write_due(peer)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock, _ = self._listener.accept()
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if _STAMP is not None:
+                    sock.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
+                self._selector.register(sock, selectors.EVENT_READ, _Peer(sock))
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            if _STAMP is None:
+                data, kernel = peer.sock.recv(2**18), None
+            else:
+                data, kernel, _, _ = peer.sock.recvmsg(2**18, 64)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, kernel = b"", None
+        if not data:
+            self._close(peer)
+            return
+        peer.seen += data
+        head, blank, body = peer.seen.partition(b"\r\n\r\n")
+        if not blank:
+            return
+        length = 0
+        for line in head.lower().split(b"\r\n"):
+            if line.startswith(b"content-length:"):
+                length = int(line[15:])
+            elif line.startswith(b"expect:") and not body:
+                peer.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if len(body) >= length:
+            peer.seen = body[length:]
+            peer.asked_ns = _arrival(kernel)
+            self._asked_for(peer, head, body[:length])
+
+    def _asked_for(self, peer: _Peer, head: bytes, body: bytes) -> None:
+        method, path, _ = head.split(b" ", 2)
+        if method == b"GET":
+            peer.steps, peer.fault = [Step(after_ns=0, data=self._told(path.decode()))], None
+            peer.log = {}
+        else:
+            self._asked += 1
+            faulty = self._asked % self.script.fault_every == 0
+            peer.fault = self.script.fault if faulty else None
+            request = json.loads(body)
+            chat = path.endswith(b"/chat/completions")
+            asked = request.get("max_tokens") or request.get("max_completion_tokens") or 10**6
+            streamed = request.get("stream", False)
+            steps, prompt = self._layout(peer.fault, asked, chat), body.count(b" ") + 1
+            if streamed:
+                last = steps[-1].data.replace(PROMPT_TOKENS % 0, PROMPT_TOKENS % prompt)
+                peer.steps = [*steps[:-1], steps[-1]._replace(data=last)]
+            else:
+                peer.steps = [self._whole(steps, asked, prompt)]
+            peer.log = {"id": request.get("user"), "received_ns": peer.asked_ns, "sent": [],
+                        "fault": peer.fault}  # fmt: skip
+            self.truth.append(peer.log)
+            self.in_flight += 1
+            self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+        peer.next = 0
+        if peer.fault is Fault.HANG_FIRST:
+            return
+        if peer.fault in (Fault.RESET_FIRST, Fault.REFUSED):
+            if peer.fault is Fault.REFUSED:
+                self._selector.unregister(self._listener)
+                self._listener.close()
+            self._close(peer, reset=True)
+            return
+        self._later(peer)
+
+    def _lay_out(self, fault: Fault | None, asked: int, chat: bool) -> list[Step]:
+        return answer(self.script, fault, asked, chat=chat)
+
+    def _whole(self, steps: list[Step], asked: int, prompt: int) -> Step:
+        """Answer a request that asked for no stream, when the last token would have come."""
+        count = min(self.script.tokens, asked)
+        message = {"role": "assistant", "content": "word " * count}
+        value = {"model": self.script.model, "choices": [{"index": 0, "message": message,
+                 "finish_reason": "stop"}], "usage": {"prompt_tokens": prompt,
+                 "completion_tokens": count}}  # fmt: skip
+        return Step(after_ns=steps[-1].after_ns, data=plain(200, value), tokens=count)
+
+    def _later(self, peer: _Peer) -> None:
+        when = peer.asked_ns + peer.steps[peer.next].after_ns
+        heapq.heappush(self._due, (when, next(self._sequence), peer))
+
+    def _write_due(self, peer: _Peer) -> None:
+        """Write every step that is due, one system call each."""
+        now = perf_counter_ns()
+        steps, sent = peer.steps, peer.log.get("sent")
+        while peer.next < len(steps) and peer.asked_ns + steps[peer.next].after_ns <= now:
+            step = steps[peer.next]
+            peer.next += 1
+            if peer.pending:
+                peer.pending += step.data
+                continue
+            now = perf_counter_ns()
+            if step.tokens and sent is not None:
+                sent.append((now, step.tokens))
+            try:
+                done = peer.sock.send(step.data)
+            except BlockingIOError:
+                done = 0
+            except OSError:
+                self._over(peer)
+                self._close(peer)
+                return
+            if done < len(step.data):
+                peer.pending = step.data[done:]
+                both = selectors.EVENT_READ | selectors.EVENT_WRITE
+                self._selector.modify(peer.sock, both, peer)
+        if peer.next < len(steps):
+            self._later(peer)
+        elif not peer.pending:
+            self._ended(peer)
+
+    def _flush(self, peer: _Peer) -> None:
+        try:
+            peer.pending = peer.pending[peer.sock.send(peer.pending) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._over(peer)
+            self._close(peer)
+            return
+        if not peer.pending:
+            self._selector.modify(peer.sock, selectors.EVENT_READ, peer)
+            if peer.next >= len(peer.steps):
+                self._ended(peer)
+
+    def _ended(self, peer: _Peer) -> None:
+        if peer.fault is Fault.HANG_MID:
+            return
+        self._over(peer)
+        if peer.fault in (Fault.RESET_MID, Fault.CLOSE_MID):
+            self._close(peer, reset=peer.fault is Fault.RESET_MID)
+        elif self.script.framing == "close":
+            self._close(peer)
+
+    def _over(self, peer: _Peer) -> None:
+        if peer.log:
+            self.in_flight -= 1
+            peer.log = {}
+
+    def _close(self, peer: _Peer, *, reset: bool = False) -> None:
+        self._over(peer)
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            self._selector.unregister(peer.sock)
+            if reset:
+                peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        peer.sock.close()
+
+    def _told(self, path: str) -> bytes:
+        if path.endswith("/models"):
+            return plain(200, {"object": "list", "data": [{"id": self.script.model}]})
+        if path == "/truth":
+            told, self.truth = self.truth, []
+            return plain(200, {"requests": told, "peak_in_flight": self.peak_in_flight})
+        if path == "/script":
+            return plain(200, self.script.model_dump(mode="json"))
+        return plain(404, {"error": {"message": "not here"}})
+
+
+def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
+    """Time of arrival in ``perf_counter_ns``, by the kernel's stamp where one came along."""
+    now = perf_counter_ns()
+    for _, kind, data in kernel or []:
+        if kind == _STAMP:
+            seconds, rest = struct.unpack("qq", data[:16])
+            ago = time.time_ns() - (seconds * 1_000_000_000 + rest)
+            if 0 <= ago < 10_000_000_000:  # a stepped wall clock is no use
+                return now - ago
+    return now
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve until interrupted, or until standard input closes when started as a child."""
+    parser = argparse.ArgumentParser(prog="python -m stackchoice.load.reference")
+    parser.add_argument("--script", help="all of the script as JSON, in place of the options")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--child", action="store_true", help="end when standard input closes")
+    parser.add_argument("--ttft", type=float, default=0.05, help="seconds to the first token")
+    parser.add_argument("--itl", type=float, default=0.005, help="seconds between tokens")
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--fault", choices=[f.value for f in Fault])
+    parser.add_argument("--fault-every", type=int, default=1)
+    told = parser.parse_args(arguments)
+    if told.child:
+        exit_with_parent()
+    script = (
+        Script.model_validate_json(told.script) if told.script
+        else Script(ttft_s=told.ttft, itl_s=told.itl, tokens=told.tokens, fault=told.fault,
+                    fault_every=told.fault_every)
+    )  # fmt: skip
+    server = ReferenceServer(script, told.port)
+    print(f"http://127.0.0.1:{server.port}/v1", flush=True)
+    gc.freeze()
+    gc.disable()  # nothing here makes cycles, and a collection would be a pause in the truth
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+
+
+if __name__ == "__main__":
+    main()
