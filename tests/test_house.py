@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "ops": {"facts", "scenario"},
     "cost": {"facts"},
     "choose": {"errors", "version", "facts", "scenario", "fit", "workload", "ops", "cost"},
-    "confirm": {"errors", "facts"},
+    "load": {"errors", "facts"},
+    "confirm": {"errors", "facts", "load"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {

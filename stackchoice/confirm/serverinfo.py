@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from stackchoice.errors import EndpointError
+from stackchoice.facts.datum import Record
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.reading import body_text
 from stackchoice.load.untrusted import (
@@ -16,8 +18,6 @@ from stackchoice.load.untrusted import (
     visible,
 )
 from stackchoice.load.wire import Limits
-from stackchoice.errors import EndpointError
-from stackchoice.facts.datum import Record
 
 
 class ServerInfo(Record):
@@ -32,7 +32,7 @@ class ServerInfo(Record):
     chat_template: str | None = None
 
 
-async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
+def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     """Ask ``/v1/models``, ``/props`` (llama.cpp) and ``/version`` (vLLM).
 
     Raises
@@ -40,9 +40,9 @@ async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     EndpointError
         When nothing that speaks HTTP is there, or the key is refused.
     """
-    models, headers = await _get(endpoint, f"{endpoint.api}/models", limits, needed=True)
-    props, _ = await _get(endpoint, f"{endpoint.root}/props", limits)
-    version, _ = await _get(endpoint, f"{endpoint.root}/version", limits)
+    models, headers = _get(endpoint, f"{endpoint.api}/models", limits, needed=True)
+    props, _ = _get(endpoint, f"{endpoint.root}/props", limits)
+    version, _ = _get(endpoint, f"{endpoint.root}/version", limits)
     listed = models.get("data")
     offered = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
     mine = next((m for m in (*offered, {}) if m.get("id") in (endpoint.model, None)), {})
@@ -59,10 +59,10 @@ async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     )
 
 
-async def _get(
+def _get(
     endpoint: Endpoint, path: str, limits: Limits, *, needed: bool = False
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    answer = await endpoint.get(path, limits)
+    answer = endpoint.get(path, limits)
     if answer.problem:
         if needed:
             raise endpoint.unreachable(answer)

@@ -12,12 +12,14 @@ from urllib.parse import SplitResult, urlsplit
 import h11
 from pydantic import field_validator
 
-from stackchoice.load.loop import exchange
-from stackchoice.load.wire import Address, Exchange, Limits, Problem
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
+from stackchoice.load.loop import exchange, exchange_keeping
+from stackchoice.load.wire import Address, Exchange, Limits, Problem
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+#: A server that does not keep a connection closes it within this time of its answer's end.
+WATCH_S = 0.1
 
 _FIX = {
     Problem.DNS: "check the host name",
@@ -141,14 +143,20 @@ class Endpoint(Record):
 
     def ask(self, body: dict[str, Any], limits: Limits) -> Exchange:
         """POST one completion on a connection of its own; failures are in the exchange."""
-        return self._redacted(self.request("POST", self.path_of(body), body), limits)
+        measured = exchange(self.address, self.request("POST", self.path_of(body), body), limits)
+        measured.redact(self.api_key() or "")
+        return measured
+
+    def ask_keeping(self, body: dict[str, Any], limits: Limits) -> tuple[Exchange, bool]:
+        """Do the same and offer to keep the connection; tell whether the server really does."""
+        request = self.request("POST", self.path_of(body), body, close=False)
+        measured, kept = exchange_keeping(self.address, request, limits, WATCH_S)
+        measured.redact(self.api_key() or "")
+        return measured, kept
 
     def get(self, path: str, limits: Limits) -> Exchange:
         """GET one path of the server."""
-        return self._redacted(self.request("GET", path), limits)
-
-    def _redacted(self, request: bytes, limits: Limits) -> Exchange:
-        measured = exchange(self.address, request, limits)
+        measured = exchange(self.address, self.request("GET", path), limits)
         measured.redact(self.api_key() or "")
         return measured
 

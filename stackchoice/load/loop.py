@@ -12,15 +12,14 @@ import errno
 import heapq
 import itertools
 import os
-import select
 import selectors
 import socket
 import ssl
-from array import array
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
 
+from stackchoice.load.ticking import Histogram, wait_for
 from stackchoice.load.wire import Address, End, Exchange, Limits, Problem
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -29,19 +28,6 @@ _RECV_BYTES = 64 * 1024
 #: A connection that was idle for longer may be about to be closed by the server.
 _MAX_IDLE_NS = 2_000_000_000
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-
-
-def wait_for(
-    selector: selectors.BaseSelector, timeout_s: float
-) -> list[tuple[selectors.SelectorKey, int]]:
-    """Wait with the clock's own grain: epoll alone counts in whole milliseconds."""
-    if timeout_s <= 0:
-        return selector.select(0)
-    fileno = getattr(selector, "fileno", None)
-    if fileno is not None and (fd := fileno()) < 1024:  # select(2) takes no larger ones
-        select.select([fd], [], [], timeout_s)
-        return selector.select(0)
-    return selector.select(timeout_s)
 
 
 class Connection:
@@ -63,7 +49,9 @@ class Loop:
     address, limits
         Where to, and the bounds on each exchange.
     reuse
-        Keep connections open for later requests. Otherwise each request opens its own.
+        Keep connections open for later requests. Otherwise each request opens its own. The first
+        kept connection that the server closes in order before it answers ends this for the whole
+        run, and its request is sent again; a reset is never sent again.
 
     Attributes
     ----------
@@ -76,7 +64,7 @@ class Loop:
     def __init__(self, address: Address, limits: Limits, *, reuse: bool = False) -> None:
         self.address, self.limits, self.reuse = address, limits, reuse
         self.idle_work: deque[Callable[[], None]] = deque()
-        self.lags, self.waits = array("q"), array("q")
+        self.lags, self.waits = Histogram(), Histogram()
         self.peak_connections = 0
         self._selector = selectors.DefaultSelector()
         self._tls = ssl.create_default_context() if address.secure else None
@@ -88,6 +76,11 @@ class Loop:
         self._sequence = itertools.count()
 
     # What callers use.
+
+    @property
+    def kept(self) -> int:
+        """Connections that wait for a request."""
+        return len(self._idle)
 
     def at(self, when_ns: int, call: Callable[[], None]) -> None:
         """Call something at a time of ``perf_counter_ns``."""
@@ -135,10 +128,10 @@ class Loop:
                 woke = perf_counter_ns()
                 for key, mask in events:
                     key.data(mask)
-                self.waits.append(perf_counter_ns() - woke)
+                self.waits.add(perf_counter_ns() - woke)
             now = perf_counter_ns()
             if now >= next_tick:
-                self.lags.append(now - next_tick)
+                self.lags.add(now - next_tick)
                 next_tick = now + _TICK_NS
                 ticks += 1
                 if ticks % 5 == 0:
@@ -251,7 +244,6 @@ class Loop:
 
     def _write_first(self, c: Connection) -> None:
         c.out = memoryview(c.request)
-        c.request = b""
         now = perf_counter_ns()
         c.exchange.connected_ns = c.exchange.sent_ns = c.last_ns = now
         self._write(c)
@@ -260,6 +252,7 @@ class Loop:
         assert c.sock is not None
         try:
             c.out = c.out[c.sock.send(c.out) :]
+            c.last_ns = perf_counter_ns()
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             pass
         except OSError:
@@ -282,6 +275,8 @@ class Loop:
                 data = sock.recv(_RECV_BYTES)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return
+            except BrokenPipeError:  # closed in order before our request came: no reset
+                data = b""
             except OSError as error:
                 self._lost(c, error.strerror or str(error))
                 return
@@ -317,9 +312,18 @@ class Loop:
             self._close(c)
         elif c.end.by_close and not reason:
             self._finish(c, None)
+        elif c.exchange.reused and not c.exchange.reads and not reason:
+            self._send_again(c)
         else:
-            told = " on a reused connection" if c.exchange.reused and not c.exchange.reads else ""
-            self._finish(c, Problem.DROPPED, f"{reason or 'closed by the server'}{told}")
+            self._finish(c, Problem.DROPPED, reason or "closed by the server")
+
+    def _send_again(self, c: Connection) -> None:
+        """A server that does not keep connections, and closed this one without a word of it."""
+        self.reuse = False
+        self._drop_socket(c)
+        c.exchange.reused, c.exchange.resent = False, True
+        c.exchange.connected_ns = 0
+        self._connect(c)
 
     def _finish(self, c: Connection, problem: Problem | None, detail: str = "") -> None:
         x = c.exchange
@@ -347,11 +351,20 @@ class Loop:
 
 def exchange(address: Address, request: bytes, limits: Limits) -> Exchange:
     """Send one request on a new connection and read its response; failures are returned."""
-    loop = Loop(address, limits)
+    return exchange_keeping(address, request, limits, 0)[0]
+
+
+def exchange_keeping(
+    address: Address, request: bytes, limits: Limits, watch_s: float
+) -> tuple[Exchange, bool]:
+    """Do the same, and tell whether the connection is still there ``watch_s`` later."""
+    loop = Loop(address, limits, reuse=watch_s > 0)
     finished: list[Exchange] = []
     try:
         loop.send(request, finished.append)
         loop.run(lambda: bool(finished))
+        until = finished[0].ended_ns + round(watch_s * 1e9)
+        loop.run(lambda: not loop.kept or perf_counter_ns() >= until)
+        return finished[0], loop.kept > 0
     finally:
         loop.close()
-    return finished[0]

@@ -21,7 +21,6 @@ from stackchoice.load.untrusted import (
 )
 from stackchoice.load.wire import Exchange, Framing, Problem
 
-
 #: Chunks that one token may add at the end, when a parser lets go of what it held back.
 _FLUSHED_CHUNKS = 2
 #: From here on chunks are called bundled.
@@ -128,7 +127,7 @@ def body_text(measured: Exchange) -> tuple[int | None, dict[str, str], str]:
 
 
 def _client_times(measured: Exchange) -> dict[str, Any]:
-    times: dict[str, Any] = {}
+    times: dict[str, Any] = {"resent": measured.resent}
     if measured.intended_ns:
         times["slip_s"] = max(0, measured.started_ns - measured.intended_ns) / 1e9
     if measured.connected_ns:

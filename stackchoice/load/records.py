@@ -6,6 +6,9 @@ Times are seconds, ``None`` means unknown, and a chunk is never taken for a toke
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
@@ -66,6 +69,8 @@ class Sample(Record):
         How much later than intended the client took the request up; its own fault alone.
     connect_s
         Time for TCP and TLS, 0 on a connection that was open already.
+    resent
+        It was sent a second time, because the server had closed the kept connection.
     itl_s
         (last - first) / (completion tokens - tokens that came with the first read), from the
         server's own count of tokens. A closing token that the server counts and does not send (end
@@ -95,6 +100,7 @@ class Sample(Record):
     intended_end_to_end_s: float | None = None
     slip_s: float | None = None
     connect_s: float | None = None
+    resent: bool = False
     itl_s: float | None = None
     first_tokens: float | None = None
     first_tokens_evidence: Evidence | None = None
@@ -136,8 +142,22 @@ class Spread(Record):
             raise ValueError(f"low {self.low} <= median {self.median} <= high {self.high}")
         return self
 
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Spread | None:
+        """Summarise the known values; None when there is none."""
+        known = sorted(v for v in values if v is not None)
+        if not known:
+            return None
+        n = len(known)
+        floors = load_rules().percentile_floors
+        ranks = {name: known[math.ceil(n * int(name[1:]) / 100) - 1]
+                 for name, floor in floors.items() if n >= floor}  # fmt: skip
+        return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1], **ranks)
+
     def __str__(self) -> str:
-        earned = ", ".join(f"{name} {self.percentile_text(name)}" for name in load_rules().percentile_floors)
+        earned = ", ".join(
+            f"{name} {self.percentile_text(name)}" for name in load_rules().percentile_floors
+        )
         return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g}, n = {self.n}; {earned})"
 
     def percentile_text(self, name: str) -> str:

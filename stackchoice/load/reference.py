@@ -26,8 +26,8 @@ from time import perf_counter_ns
 from typing import Any
 
 from stackchoice.load.child import exit_with_parent
-from stackchoice.load.loop import wait_for
 from stackchoice.load.script import PROMPT_TOKENS, Fault, Script, Step, answer, plain
+from stackchoice.load.ticking import wait_for
 
 #: SO_TIMESTAMPNS: the kernel's own time of arrival, so that waiting for this process counts.
 _STAMP = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
@@ -37,11 +37,14 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 class _Peer:
     """One connection: what it sent, and the answer that is on its way."""
 
-    __slots__ = ("asked_ns", "fault", "log", "next", "pending", "seen", "sock", "steps")
+    __slots__ = (
+        "asked_ns", "body", "fault", "log", "need", "next", "pending", "seen", "sock", "steps",
+    )  # fmt: skip
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.seen = b""
+        self.seen = bytearray()
+        self.body = self.need = 0
         self.steps: list[Step] = []
         self.next = 0
         self.pending = b""
@@ -117,19 +120,22 @@ class ReferenceServer:
             self._close(peer)
             return
         peer.seen += data
-        head, blank, body = peer.seen.partition(b"\r\n\r\n")
-        if not blank:
-            return
-        length = 0
-        for line in head.lower().split(b"\r\n"):
-            if line.startswith(b"content-length:"):
-                length = int(line[15:])
-            elif line.startswith(b"expect:") and not body:
-                peer.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if len(body) >= length:
-            peer.seen = body[length:]
+        if not peer.need:
+            blank = peer.seen.find(b"\r\n\r\n") + 4
+            if blank < 4:
+                return
+            peer.body = peer.need = blank
+            for line in peer.seen[:blank].lower().split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    peer.need += int(line[15:])
+                elif line.startswith(b"expect:") and len(peer.seen) == blank:
+                    peer.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if len(peer.seen) >= peer.need:
             peer.asked_ns = _arrival(kernel)
-            self._asked_for(peer, head, body[:length])
+            head, body = bytes(peer.seen[: peer.body]), bytes(peer.seen[peer.body : peer.need])
+            del peer.seen[: peer.need]
+            peer.need = 0
+            self._asked_for(peer, head, body)
 
     def _asked_for(self, peer: _Peer, head: bytes, body: bytes) -> None:
         method, path, _ = head.split(b" ", 2)
@@ -187,11 +193,10 @@ class ReferenceServer:
         now = perf_counter_ns()
         steps, sent = peer.steps, peer.log.get("sent")
         while peer.next < len(steps) and peer.asked_ns + steps[peer.next].after_ns <= now:
+            if peer.pending:  # the reader does not keep up; goes on once this is written
+                return
             step = steps[peer.next]
             peer.next += 1
-            if peer.pending:
-                peer.pending += step.data
-                continue
             now = perf_counter_ns()
             if step.tokens and sent is not None:
                 sent.append((now, step.tokens))
@@ -207,9 +212,11 @@ class ReferenceServer:
                 peer.pending = step.data[done:]
                 both = selectors.EVENT_READ | selectors.EVENT_WRITE
                 self._selector.modify(peer.sock, both, peer)
+        if peer.pending:
+            return
         if peer.next < len(steps):
             self._later(peer)
-        elif not peer.pending:
+        else:
             self._ended(peer)
 
     def _flush(self, peer: _Peer) -> None:
@@ -223,7 +230,9 @@ class ReferenceServer:
             return
         if not peer.pending:
             self._selector.modify(peer.sock, selectors.EVENT_READ, peer)
-            if peer.next >= len(peer.steps):
+            if peer.next < len(peer.steps):
+                self._later(peer)
+            else:
                 self._ended(peer)
 
     def _ended(self, peer: _Peer) -> None:

@@ -26,6 +26,7 @@ class Rules(Record):
     percentile_floors: dict[str, int]
     percentile_source: dict[str, Any]
     client_limits: tuple[Limit, ...]
+    assumed_launch_scatter: dict[str, Any]
     sha256: str
 
     def limit(self, name: str) -> float:

@@ -106,25 +106,29 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
     first, itl = round(script.ttft_s * 1e9), round(script.itl_s * 1e9)
     if fault in _STATUS:
         status, message = _STATUS[fault]
-        return [Step(after_ns=first, data=plain(status, {"error": {"message": message}}))]
+        return [Step(first, plain(status, {"error": {"message": message}}))]
     count = min(script.tokens, asked)
     model = "another" if fault is Fault.WRONG_MODEL else script.model
     frame = _chunk if script.framing == "chunked" else bytes
 
     def said(delta: str | None, finish: str | None = None, **more: Any) -> bytes:
-        part = {"delta": {} if delta is None else {"content": delta}} if chat else {"text": delta or ""}
+        part = (
+            {"delta": {} if delta is None else {"content": delta}}
+            if chat
+            else {"text": delta or ""}
+        )
         choice = {"index": 0, **part, "finish_reason": finish}
         return event({"model": model, "choices": [choice], **more})
 
-    steps = [Step(after_ns=first, data=_head(script))]
+    steps = [Step(first, _head(script))]
     if chat and script.role_first:
         role = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
-        steps.append(Step(after_ns=first, data=frame(event({"model": model, "choices": [role]}))))
+        steps.append(Step(first, frame(event({"model": model, "choices": [role]}))))
     body: list[Step] = []
     sent = 0
     while sent < (0 if fault is Fault.EMPTY else count):
         size = min(script.tokens_per_event, count - sent)
-        body.append(Step(after_ns=first + sent * itl, data=said(_TOKEN * size), tokens=size))
+        body.append(Step(first + sent * itl, said(_TOKEN * size), size))
         sent += size
     body = _merged(body, script.merge)
     half = body[: max(1, len(body) // 2)]
@@ -136,15 +140,15 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
         Fault.ERROR_MID: event({"error": {"message": "worker died"}}),
         Fault.GARBAGE: b"data: {\"choices\": [{]]]\n\n",
         Fault.TRUNCATED_SSE: said("cut off")[:-12],
-        Fault.INVALID_UTF8: said("bad")[:-40].replace(b"bad", b"\xff\xfe") + said("bad")[-40:].replace(b"bad", b"\xff\xfe"),
+        Fault.INVALID_UTF8: said("bad").replace(b"bad", b"\xff\xfe"),
         Fault.HUGE_LINE: b": " + b"x" * HUGE_BYTES + b"\n\n",
     }.get(fault)  # fmt: skip
     if fault is Fault.ENDLESS_LINE:
-        lump = Step(after_ns=middle, data=frame(b"x" * HUGE_BYTES))
-        start = Step(after_ns=middle, data=frame(b": "))
+        lump = Step(middle, frame(b"x" * HUGE_BYTES))
+        start = Step(middle, frame(b": "))
         return [*steps, *_framed(half, script, frame), start, *[lump] * 64]
     if odd is not None:
-        odd_step = Step(after_ns=middle, data=odd)
+        odd_step = Step(middle, odd)
         if fault is Fault.ERROR_FIRST:
             body, half = [odd_step], []
         elif fault in (Fault.ERROR_MID, Fault.TRUNCATED_SSE):
@@ -185,29 +189,28 @@ def _chunk(data: bytes) -> bytes:
 
 def _last(after_ns: int, data: bytes, script: Script) -> Step:
     if script.framing == "close":
-        return Step(after_ns=after_ns, data=data)
-    return Step(after_ns=after_ns, data=(_chunk(data) if data else b"") + b"0\r\n\r\n")
+        return Step(after_ns, data)
+    return Step(after_ns, (_chunk(data) if data else b"") + b"0\r\n\r\n")
 
 
 def _merged(body: list[Step], many: int) -> list[Step]:
     """Join events that are written together, at the time at which the last would have been."""
     groups = [body[i : i + many] for i in range(0, len(body), many)]
     return [
-        Step(after_ns=g[-1].after_ns, data=b"".join(s.data for s in g), tokens=sum(s.tokens for s in g))
-        for g in groups
-    ]  # fmt: skip
+        Step(g[-1].after_ns, b"".join(s.data for s in g), sum(s.tokens for s in g)) for g in groups
+    ]
 
 
 def _framed(body: list[Step], script: Script, frame: Any) -> list[Step]:
     """Frame each write, and cut it in two where events are to arrive in parts."""
     if not script.split:
-        return [Step(after_ns=s.after_ns, data=frame(s.data), tokens=s.tokens) for s in body]
+        return [Step(s.after_ns, frame(s.data), s.tokens) for s in body]
     gaps = [b.after_ns - a.after_ns for a, b in pairwise(body)] or [0]
     early = min(gaps) // 2
     steps = []
     for s in body:
         data = frame(s.data)
-        cut = max(1, len(data) // 2)
-        steps.append(Step(after_ns=s.after_ns - min(early, s.after_ns), data=data[:cut]))
-        steps.append(Step(after_ns=s.after_ns, data=data[cut:], tokens=s.tokens))
+        cut = min(len(data) // 2, 40)  # within the first event, so that it completes nothing
+        steps.append(Step(s.after_ns - min(early, s.after_ns), data[:cut]))
+        steps.append(Step(s.after_ns, data[cut:], s.tokens))
     return steps

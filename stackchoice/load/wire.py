@@ -18,6 +18,7 @@ from stackchoice.facts.datum import Record
 Reads = list[tuple[int, bytes]]
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_COOKIE = re.compile(rb"(?i)(\nset-cookie:[ \t]*)([^\r\n]+)")
 _MAX_HEAD = 64 * 1024
 
 
@@ -62,7 +63,8 @@ class Exchange:
     All times are ``time.perf_counter_ns()``, 0 where it never came to that: ``intended_ns`` by the
     plan, ``started_ns`` when the client took it up, ``connected_ns`` when a connection was ready,
     ``sent_ns`` just before its first byte was written, ``ended_ns`` when it was over. ``problem``
-    is None when the response ended as framed. ``reused`` tells an old connection from a new one.
+    is None when the response ended as framed. ``reused`` tells an old connection from a new one,
+    ``resent`` that the old one turned out to be closed by the server.
     """
 
     intended_ns: int = 0
@@ -74,14 +76,16 @@ class Exchange:
     problem: Problem | None = None
     detail: str = ""
     reused: bool = False
+    resent: bool = False
 
     def redact(self, secret: str) -> None:
-        """Overwrite a secret in what was received, also its beginning; lengths stay.
+        """Overwrite a secret, its beginning and cookies in what was received; lengths stay.
 
         A secret shorter than 8 characters is a placeholder. A beginning counts from half the
         secret on, because a server may quote it cut off.
         """
-        raw = b"".join(data for _, data in self.reads)
+        whole = raw = b"".join(data for _, data in self.reads)
+        raw = _COOKIE.sub(lambda m: m.group(1) + b"*" * len(m.group(2)), raw)
         least = max(8, len(secret) // 2)
         for text in {secret, secret.replace("/", "\\/"), secret.replace('"', '\\"')}:
             if len(secret) < 8 or text[:least].encode() not in raw:
@@ -89,6 +93,8 @@ class Exchange:
             for length in range(len(text), least - 1, -1):
                 mask = b"[redacted]"[:length].ljust(length, b"*")
                 raw = raw.replace(text[:length].encode(), mask)
+        if raw == whole:
+            return
         at = 0
         for i, (stamp, data) in enumerate(self.reads):
             self.reads[i] = (stamp, raw[at : at + len(data)])
