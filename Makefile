@@ -28,10 +28,8 @@ lint: $(READY)
 
 # The committed samples: the worked case in each format.
 sample: $(READY)
-	$(BIN)/stackchoice report json-chat --pdf
-	cp reports/json-chat.html reports/sample.html
-	cp reports/json-chat.json reports/sample.json
-	cp reports/json-chat.pdf reports/sample.pdf
+	$(BIN)/stackchoice report json-chat -o reports/sample.html reports/sample.json \
+		reports/sample.md reports/sample.pdf
 
 lab: $(READY)
 	$(BIN)/stackchoice lab

@@ -43,3 +43,7 @@ class ReportError(StackchoiceError):
 
 class ScoreError(StackchoiceError):
     """A file of questions could not be read."""
+
+
+class CheckpointError(StackchoiceError):
+    """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""

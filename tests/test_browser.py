@@ -87,15 +87,15 @@ def lab(tmp_path):
 
 def test_report_opens_offline(browser, tmp_path):
     """The file asks for nothing but itself, logs no error, and its h1 is the scenario's title."""
-    paths = render_report("json-chat", tmp_path)
+    render_report("json-chat", [tmp_path / "report.html"])
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     asked, trouble = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("requestfailed", lambda request: trouble.append(request.url))
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.goto(paths.html_path.as_uri())
-    assert [paths.html_path.as_uri()] == asked
+    page.goto((tmp_path / "report.html").as_uri())
+    assert [(tmp_path / "report.html").as_uri()] == asked
     assert trouble == []
     assert page.locator("h1").count() == 1
     assert page.locator("h1").inner_text().startswith("JSON chat for 200 daily users")
@@ -108,7 +108,8 @@ def test_report_opens_offline(browser, tmp_path):
 def test_printing_opens_all_configurations(browser, tmp_path):
     """What is folded on the screen stands on paper."""
     page = browser.new_page()
-    page.goto(render_report("json-chat", tmp_path).html_path.as_uri())
+    render_report("json-chat", [tmp_path / "report.html"])
+    page.goto((tmp_path / "report.html").as_uri())
     folded = page.locator("details table")
     assert folded.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})") is False
     page.emulate_media(media="print")

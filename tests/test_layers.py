@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from stackchoice.errors import UnknownCacheError
 from stackchoice.fit import cache_layout
 from stackchoice.fit.cache import StateLayout, share
+from stackchoice.fit.layers import model_layers
 
 SHORT = StateLayout(all_conv_columns=False)
 BASE = {"num_hidden_layers": 8, "num_attention_heads": 16, "hidden_size": 2048, "dtype": "bfloat16"}
@@ -248,3 +249,45 @@ def test_more_tokens_never_take_less(one, two):
     low, high = sorted((one, two))
     layout = cache_layout(V4, "fp8_ds_mla")
     assert layout.bytes_per_sequence(low) <= layout.bytes_per_sequence(high)
+
+
+class TestListsOfMimoAndNemotron:
+    def test_a_hybrid_layer_pattern_slides_where_it_is_one(self):
+        groups = model_layers(
+            {
+                "model_type": "mimo_v2_flash", "num_hidden_layers": 6, "hidden_size": 4096,
+                "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 192,
+                "v_head_dim": 128, "sliding_window": 128, "attention_chunk_size": 128,
+                "swa_num_key_value_heads": 8, "swa_head_dim": 192, "swa_v_head_dim": 128,
+                "hybrid_layer_pattern": [0, 1, 1, 1, 1, 0],
+            }
+        )  # fmt: skip
+        shapes = {
+            g.kind: (g.layers, g.kv_heads, g.key_dim, g.value_dim, g.window_tokens) for g in groups
+        }
+        assert shapes == {"full": (2, 4, 192, 128, None), "sliding": (4, 8, 192, 128, 128)}
+
+    def test_other_numbers_in_the_pattern_are_unknown(self):
+        with pytest.raises(UnknownCacheError, match="hybrid_layer_pattern"):
+            model_layers(
+                {"num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 64,
+                 "sliding_window": 8, "hybrid_layer_pattern": [0, 2]}
+            )  # fmt: skip
+
+    def test_the_list_of_kinds_counts_where_the_number_is_missing(self):
+        config = {
+            "model_type": "nemotron_h", "hidden_size": 8192, "num_attention_heads": 64,
+            "num_key_value_heads": 2, "head_dim": 128, "mamba_num_heads": 256,
+            "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+            "layers_block_type": ["mamba", "moe", "attention", "moe", "mamba"],
+        }  # fmt: skip
+        assert {g.kind: g.layers for g in model_layers(config)} == {"full": 1, "mamba2": 2}
+
+    def test_layers_of_sparse_attention_are_latents_with_their_index(self):
+        config = {
+            "num_hidden_layers": 4, "num_attention_heads": 64, "kv_lora_rank": 512,
+            "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "index_topk": 2048,
+            "index_head_dim": 128, "layer_types": ["deepseek_sparse_attention"] * 4,
+            "indexer_types": ["full", "shared", "shared", "full"],
+        }  # fmt: skip
+        assert {g.kind: g.layers for g in model_layers(config)} == {"latent": 4, "index": 2}

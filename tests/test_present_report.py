@@ -66,6 +66,13 @@ class Page(HTMLParser):
         self.words[section] = self.words.get(section, "") + data
 
 
+def written(scenario, folder, *ends, passport=None):
+    """Render a report and return its files by format."""
+    files = {end: folder / f"report.{end}" for end in ends or ("html", "json", "md")}
+    render_report(scenario, list(files.values()), passport=passport)
+    return files
+
+
 @pytest.fixture(scope="module")
 def report():
     return prepare("json-chat")
@@ -73,7 +80,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
-    return render_report("json-chat", tmp_path_factory.mktemp("report"))
+    return written("json-chat", tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture
@@ -106,18 +113,18 @@ def passport(facts):
 
 
 def test_report_holds_every_section_in_order(rendered):
-    page = Page(rendered.html_path.read_text(encoding="utf-8"))
+    page = Page(rendered["html"].read_text(encoding="utf-8"))
     assert list(SECTIONS) == page.sections
     assert all(page.words[name].strip() for name in SECTIONS)
 
 
 def test_json_is_the_decision_itself(rendered, facts):
     decision = decide(load_scenario("json-chat"), facts)
-    assert decision.model_dump_json(indent=2) + "\n" == rendered.json_path.read_text("utf-8")
+    assert decision.model_dump_json(indent=2) + "\n" == rendered["json"].read_text("utf-8")
 
 
 def test_page_is_one_offline_file_without_code_or_widgets(rendered):
-    html = rendered.html_path.read_text(encoding="utf-8")
+    html = rendered["html"].read_text(encoding="utf-8")
     page = Page(html)
     assert page.loads == []
     assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(page.tags)
@@ -126,7 +133,7 @@ def test_page_is_one_offline_file_without_code_or_widgets(rendered):
 
 
 def test_page_is_accessible(rendered):
-    page = Page(rendered.html_path.read_text(encoding="utf-8"))
+    page = Page(rendered["html"].read_text(encoding="utf-8"))
     assert page.lang == "en"
     assert page.headings.count(1) == 1
     assert page.headings[0] == 1
@@ -190,8 +197,8 @@ def test_hostile_text_is_escaped_everywhere(tmp_path, changed, passport):
     )  # fmt: skip
     path = save_scenario(scenario, tmp_path / "hostile.yaml")
     passport.save(tmp_path / "passport.json")
-    paths = render_report(path, tmp_path, passport=tmp_path / "passport.json")
-    html = paths.html_path.read_text(encoding="utf-8")
+    files = written(path, tmp_path, passport=tmp_path / "passport.json")
+    html = files["html"].read_text(encoding="utf-8")
     page = Page(html)
     assert "<script" not in html
     assert "<img" not in html
@@ -225,8 +232,7 @@ def test_an_invalid_run_gives_no_verdict(tmp_path, passport):
 
 def test_pdf_is_tagged_and_made_beside_the_page(tmp_path):
     pytest.importorskip("weasyprint", exc_type=OSError)
-    paths = render_report("json-chat", tmp_path, pdf=True)
-    data = paths.pdf_path.read_bytes()
+    data = written("json-chat", tmp_path, "html", "pdf")["pdf"].read_bytes()
     assert data.startswith(b"%PDF-")
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
     assert any(b"/StructTreeRoot" in _inflated(stream) for stream in [data, *streams])
@@ -235,12 +241,12 @@ def test_pdf_is_tagged_and_made_beside_the_page(tmp_path):
 def test_failures_leave_nothing_behind(tmp_path, monkeypatch):
     out = tmp_path / "out"
     with pytest.raises(ScenarioError, match="no such scenario"):
-        render_report("nowhere", out)
+        written("nowhere", out)
     with pytest.raises(PassportError, match="cannot be read"):
-        render_report("json-chat", out, passport=tmp_path / "none.json")
+        written("json-chat", out, passport=tmp_path / "none.json")
     monkeypatch.setattr(render, "_page", _fail)
     with pytest.raises(ReportError, match="page failed"):
-        render_report("json-chat", out)
+        written("json-chat", out)
     assert list(out.iterdir()) == []
 
 
@@ -248,7 +254,7 @@ def test_an_error_inside_the_notebook_is_named(tmp_path, changed):
     scenario = changed("json-chat", model__id="nobody/nothing")
     path = save_scenario(scenario, tmp_path / "wrong.yaml")
     with pytest.raises(ReportError, match=r"ScenarioError.*nobody/nothing"):
-        render_report(path, tmp_path / "out")
+        written(path, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -260,14 +266,14 @@ def test_a_parameter_the_notebook_lacks_is_an_error(tmp_path):
 def test_a_missing_pdf_library_is_a_reason(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     with pytest.raises(ReportError, match="leave PDF out"):
-        render_report("json-chat", tmp_path / "out", pdf=True)
+        written("json-chat", tmp_path / "out", "pdf")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_a_reason(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ReportError, match="cannot be written"):
-        render_report("json-chat", tmp_path / "file")
+        written("json-chat", tmp_path / "file")
 
 
 def test_an_unknown_section_is_an_error(report):

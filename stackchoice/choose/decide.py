@@ -69,6 +69,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
         facts_sha256=facts.sha256,
+        own_facts=facts.overlay,
         version=VERSION,
     )
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from stackchoice.choose import Decision, decide
-from stackchoice.commands.options import JsonFlag, OutDir, ScenarioArg
+from stackchoice.choose import decide
+from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.commands.summary import summary
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
@@ -23,21 +23,29 @@ def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
 
 def report_command(
     scenario: ScenarioArg,
-    passport: Annotated[
-        Path | None, typer.Option(help="Passport of a live run; OUT/NAME.passport.json if there.")
+    more: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="More files, so that -o NAME.{html,pdf} works."),
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Write a PDF too (needs Pango).")] = False,
-    out: OutDir = Path("reports"),
-) -> None:
-    """Render the report for the review meeting: one offline HTML file, and the decision as JSON."""
-    from stackchoice.present.render import render_report
+    out: Annotated[
+        list[Path],
+        typer.Option("--out", "-o", help="A file ending in .html, .json, .md or .pdf, or a folder "
+                                         "for NAME.html, NAME.json and NAME.md."),
+    ] = [Path("reports")],  # noqa: B006 typer copies it
+    passport: Annotated[
+        Path | None,
+        typer.Option(help="Passport of a live run; NAME.passport.json beside the report if there."),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="A folder gets a PDF too (Pango).")] = False,
+) -> None:  # fmt: skip
+    """Render the report for the review meeting: one offline page, record, JSON, PDF."""
+    from stackchoice.present.render import outputs, render_report
 
     loaded = load_scenario(scenario)
-    measured = passport or out / f"{loaded.name}.passport.json"
+    files = outputs(loaded.name, [*out, *(more or [])], pdf=pdf)
+    measured = passport or files[0].parent / f"{loaded.name}.passport.json"
     if passport is None and not measured.exists():
         measured = None
-    written = render_report(scenario, out, passport=measured, pdf=pdf)
-    print(summary(Decision.model_validate_json(written.json_path.read_text(encoding="utf-8"))))
-    for path in (written.html_path, written.json_path, written.pdf_path):
-        if path is not None:
-            print(f"wrote {path}")
+    print(summary(render_report(scenario, files, passport=measured)))
+    for path in files:
+        print(f"wrote {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,10 @@ from pydantic import Field, ValidationError
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
-from stackchoice.facts.frame import frame
+from stackchoice.facts.encodings import Encoding
+from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.kernels import KernelFacts
+from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -22,6 +26,7 @@ from stackchoice.facts.measurements import (
     read_measurements,
     read_serving,
 )
+from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
@@ -32,8 +37,9 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
-    ShareModel,
+    Upkeep,
 )
+from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -42,15 +48,19 @@ if TYPE_CHECKING:
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
 LISTS = {
     "machines.yaml": ("machines", Machine),
+    "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
     "assumptions.yaml": ("assumptions", Assumption),
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "links.yaml": ("links", Link),
+    "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -59,8 +69,19 @@ TABLES = {
     "serving.csv.gz": ("serving", read_serving),
 }
 FOLDERS = {"models": Model, "engines": Engine}
+#: Lists whose records have an id that is theirs alone.
+KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
+         "encodings", "links")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
+KERNELS = "kernels"
+#: Names the folder of one's own facts where the caller does not.
+OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
+#: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
+OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
+            "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
+            "links.yaml", "measurements.csv")  # fmt: skip
 
 
 class Facts(Record):
@@ -72,16 +93,23 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    kernels: KernelFacts
+    encodings: dict[str, Encoding] = {}
+    quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
+    speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
+    links: dict[str, Link] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
     cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
+    overlay: list[str] = []
     sha256: str
 
     def assumed(self, assumption_id: str) -> float:
@@ -93,7 +121,7 @@ class Facts(Record):
 
     def to_frame(self) -> DataFrame:
         """One row per datum: where it stands, value, evidence class, source and date."""
-        return frame(_walk(self.model_dump(mode="json"), ""))
+        return frame(datum_rows(self.model_dump(mode="json")))
 
 
 def data_dir() -> Path:
@@ -103,30 +131,72 @@ def data_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "data"
 
 
-def load_facts(folder: Path | str | None = None) -> Facts:
+def load_facts(folder: Path | str | None = None, overlay: Path | str | None = None) -> Facts:
     """Load and check the fact base.
 
     Parameters
     ----------
     folder
         A ``data/`` folder; the package's own when not given.
+    overlay
+        A folder of one's own facts in the same layout (:data:`OVERLAID`, ``models/``,
+        ``engines/``): a record with a known id replaces it, everything else is added.
+        The folder named in ``STACKCHOICE_FACTS`` when not given.
 
     Raises
     ------
     FactsError
         With file, line, value, reason and fix when a datum is malformed or unsourced.
     """
-    return _load(Path(folder) if folder else data_dir())
+    own = overlay or os.environ.get(OVERLAY_VARIABLE)
+    return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+
+
+def _checked(overlay: Path) -> Path:
+    """Refuse a folder of own facts that holds what would silently not be read."""
+    if not overlay.is_dir():
+        raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
+    for path in sorted(p for p in overlay.rglob("*") if p.is_file()):
+        name = path.relative_to(overlay).as_posix()
+        known = name in OVERLAID or (path.suffix == ".yaml" and path.parent.name in FOLDERS)
+        if not known and not path.name.startswith(("README", ".")):
+            raise FactsError(
+                f"{path}: own facts may not hold {name!r}; "
+                f"they may hold {', '.join(OVERLAID)}, models/*.yaml, engines/*.yaml"
+            )
+    return overlay.resolve()
 
 
 @cache
-def _load(folder: Path) -> Facts:
+def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
+    read: dict[str, Any] = _tree(folder, digest, whole=True)
+    lists: dict[str, Any] = {}
+    for name in MEMORY:
+        lists |= _file(folder / name, folder, digest)
+    read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
+    classes = folder / "speed_classes.yaml"
+    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    formats = folder / "quant_formats.yaml"
+    tables = _file(formats, folder, digest)["quant_formats"]
+    read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["kernels"] = _kernels(folder, digest)
+    own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
+    for key in KEYED:
+        read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
+    for key in set(own) - set(KEYED):
+        read[key] += own[key]
+    names = [f"{key}: {row.id if key in KEYED else 'added'}" for key in own for row in own[key]]
+    return Facts(**read, overlay=list(dict.fromkeys(names)), sha256=digest.hexdigest())
+
+
+def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]]:
+    """Read the lists, folders and tables of a folder of facts; all must be there if ``whole``."""
     read: dict[str, list[Any]] = {}
     for name, (key, record) in LISTS.items():
-        rows = _file(folder / name, folder, digest)
+        rows = _file(folder / name, folder, digest) if whole or (folder / name).exists() else {}
         read.setdefault(key, [])
         read[key] += [_record(record, row, folder / name) for row in rows.get(key, [])]
     for name, record in FOLDERS.items():
@@ -134,20 +204,23 @@ def _load(folder: Path) -> Facts:
             _record(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
-    lists: dict[str, Any] = {}
-    for name in MEMORY:
-        lists |= _file(folder / name, folder, digest)
-    memory = _record(MemoryFacts, lists, folder / MEMORY[-1])
-    classes = folder / "speed_classes.yaml"
-    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
     for name, (key, reader) in TABLES.items():
-        digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-        read[key] = reader(folder / name)
-    by_id = {
-        k: _keyed(read[k], k)
-        for k in ("models", "machines", "engines", "sellers", "assumptions", "measured_devices")
-    }
-    return Facts(**{**read, **by_id}, memory=memory, sha256=digest.hexdigest())
+        read[key] = []
+        if whole or (folder / name).exists():
+            digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+            read[key] = reader(folder / name)
+    return read
+
+
+def _kernels(folder: Path, digest: Any) -> KernelFacts:
+    lists: dict[str, list[Any]] = {}
+    for path in sorted((folder / KERNELS).glob("*.yaml")):
+        tree = _file(path, folder, digest)
+        engine = tree.pop("engine", None)
+        for key, rows in tree.items():
+            named = [{"engine": engine, **row} if engine else row for row in rows]
+            lists.setdefault(key, []).extend(named)
+    return _record(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
@@ -192,24 +265,3 @@ def _keyed(rows: list[Any], what: str) -> dict[str, Any]:
         twice = sorted({r.id for r in rows if sum(x.id == r.id for x in rows) > 1})
         raise FactsError(f"data: {what} given twice: {', '.join(twice)}; keep one of each")
     return keyed
-
-
-def _walk(node: Any, where: str) -> list[dict[str, Any]]:
-    if isinstance(node, dict) and "evidence" in node and "value" in node:
-        source = node["source"] or {}
-        return [
-            {
-                "datum": where,
-                "value": node["value"],
-                "evidence": node["evidence"] if node["value"] is not None else "unknown",
-                "source": source.get("url") or source.get("title"),
-                "as_of": source.get("as_of"),
-                "note": node["note"],
-            }
-        ]
-    pairs = (
-        node.items() if isinstance(node, dict)
-        else ((row.get("id", i) if isinstance(row, dict) else i, row) for i, row in enumerate(node))
-        if isinstance(node, list) else ()
-    )  # fmt: skip
-    return [row for key, child in pairs for row in _walk(child, f"{where}.{key}".lstrip("."))]

@@ -22,8 +22,16 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
         inner = config.get(key)
         if isinstance(inner, dict):
             outer = {k: config[k] for k in ("dtype", "torch_dtype") if k in config}
-            return {**outer, **inner}
-    return config
+            return _with_layers({**outer, **inner})
+    return _with_layers(config)
+
+
+def _with_layers(text: dict[str, Any]) -> dict[str, Any]:
+    """Return a config that says how many layers it has: Nemotron-H may only list their kinds."""
+    kinds = text.get("layers_block_type")
+    if read(text, "num_hidden_layers") is None and isinstance(kinds, list):
+        return {**text, "num_hidden_layers": len(kinds)}
+    return text
 
 
 def read(text: dict[str, Any], key: str) -> Any:
@@ -40,6 +48,12 @@ def need(text: dict[str, Any], key: str) -> int:
             f"config key {key!r} is {value!r}; a positive whole number is needed"
         )
     return value
+
+
+def whole(text: dict[str, Any], key: str) -> int | None:
+    """Return a positive whole number of the config, or None where there is none."""
+    value = read(text, key)
+    return value if type(value) is int and value > 0 else None
 
 
 def counted(text: dict[str, Any], key: str, length: int) -> list[Any]:

@@ -31,6 +31,7 @@ LATER_LAYERS_SLIDE = ("qwen2", "qwen2_moe", "qwen3", "qwen3_moe")
 #: Other names of the same kind in ``layer_types``.
 KINDS = {
     "full_attention": "full", "attention": "full", "global": "full", "sliding_attention": "sliding",
+    "deepseek_sparse_attention": "full",
     "sliding": "sliding", "local": "sliding", "chunked_attention": "chunked",
     "linear_attention": "recurrent", "mamba": "recurrent", "mamba2": "recurrent",
     "conv": "recurrent", "moe": "none", "mlp": "none", "dense": "none",
@@ -121,6 +122,11 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
             "config has 'num_kv_shared_layers' but no 'layer_types'; which layers share a cache "
             "is unknown; take the publisher's full config.json"
         )
+    if text.get("hybrid_layer_pattern"):  # MiMo-V2: 1 slides
+        slides = Counter(counted(text, "hybrid_layer_pattern", layers))
+        if set(slides) - {0, 1}:
+            raise UnknownCacheError("config key 'hybrid_layer_pattern' has more than 0 and 1")
+        return {"full": slides[0], "sliding": slides[1]}
     if pattern := text.get("hybrid_override_pattern"):
         letters = counted({"hybrid_override_pattern": pattern}, "hybrid_override_pattern", layers)
         unknown = set(letters) - set(LETTERS)
@@ -197,10 +203,15 @@ def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
         # Gemma 4's global layers have their own heads. It ties K and V weights, yet both are kept.
         heads = text.get("num_global_key_value_heads") or heads
         key_dim = text.get("global_head_dim") or key_dim
+    value_dim = text.get("v_head_dim") or key_dim
+    if kind == "sliding":  # MiMo-V2's sliding layers have their own
+        heads = text.get("swa_num_key_value_heads") or heads
+        key_dim = text.get("swa_head_dim") or key_dim
+        value_dim = text.get("swa_v_head_dim") or value_dim
     windows = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
     return Layers(
         kind=kind, layers=layers, kv_heads=heads, key_dim=key_dim,
-        value_dim=text.get("v_head_dim") or key_dim,
+        value_dim=value_dim,
         window_tokens=need(text, windows[kind]) if kind in windows else None,
     )  # fmt: skip
 

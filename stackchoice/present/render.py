@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from stackchoice.choose import Decision
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.notebooks import notebooks_dir
@@ -19,33 +19,52 @@ from stackchoice.scenario import load_scenario, scenario_path
 KERNEL = "python3"
 
 
-@dataclass(frozen=True)
-class Paths:
-    """The files of a rendered report."""
+#: What a report can be written as; a folder gets all of them but the PDF, which needs Pango.
+FORMATS = (".html", ".json", ".md", ".pdf")
 
-    html_path: Path
-    json_path: Path
-    pdf_path: Path | None = None
+
+def outputs(name: str, wanted: Iterable[Path], *, pdf: bool = False) -> list[Path]:
+    """Return the files to write: a path that ends in a format is one, any other is a folder.
+
+    Raises
+    ------
+    ReportError
+        When a path ends in something that looks like a format and is none.
+    """
+    found: list[Path] = []
+    for path in wanted:
+        if path.suffix.lower() in FORMATS:
+            found.append(path)
+        elif path.suffix and not path.is_dir():
+            raise ReportError(
+                f"{path}: a report is no {path.suffix} file; end it in one of "
+                f"{', '.join(FORMATS)}, or name a folder"
+            )
+        else:
+            found += [path / f"{name}{end}" for end in FORMATS if pdf or end != ".pdf"]
+    return found
 
 
 def render_report(
-    scenario: str | Path, out_dir: str | Path, *, passport: str | Path | None = None,
-    pdf: bool = False,
-) -> Paths:  # fmt: skip
-    """Render a scenario's report to ``NAME.html`` and ``NAME.json``, and ``NAME.pdf`` on request.
+    scenario: str | Path, files: Sequence[Path], *, passport: str | Path | None = None
+) -> Decision:  # fmt: skip
+    """Render a scenario's report to files, each in the format that its name ends in.
 
-    Every file is complete or absent: all are made in a hidden folder and renamed at the end.
+    Every file is complete or absent: all are made in hidden folders and renamed at the end.
 
     Parameters
     ----------
     scenario
         Path of a scenario file, or the name of one that ships with the package.
-    out_dir
-        Where the files go; made when missing.
+    files
+        What to write (:func:`outputs`); folders are made when missing.
     passport
         Path of a passport whose live run the report shows.
-    pdf
-        Also print the page to PDF, which needs weasyprint and Pango.
+
+    Returns
+    -------
+    Decision
+        What the report shows.
 
     Raises
     ------
@@ -59,24 +78,31 @@ def render_report(
     chosen = load_scenario(scenario)
     if passport:
         Passport.load(passport)
-    printer = _weasyprint() if pdf else None
-    with _staging(Path(out_dir)) as stage:
-        page, data = stage / f"{chosen.name}.html", stage / f"{chosen.name}.json"
+    printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
+    with ExitStack() as stack:
+        stages = {f.parent: Path() for f in files}
+        for folder in stages:
+            stages[folder] = stack.enter_context(_staging(folder))
+        work = next(iter(stages.values()))
+        made = {end: work / f"made{end}" for end in FORMATS}
         notebook = _execute(
             notebooks_dir() / "report.ipynb",
             {
                 "scenario": str(scenario_path(scenario).resolve()),
                 "passport": str(Path(passport).resolve()) if passport else "",
-                "out": str(data),
+                "out": str(made[".json"]),
             },
-            stage / "executed.ipynb",
+            work / "executed.ipynb",
         )
-        page.write_text(_page(notebook, chosen.title), encoding="utf-8")
-        made = [page, data]
+        made[".html"].write_text(_page(notebook, chosen.title), encoding="utf-8")
         if printer is not None:
-            made.append(_print(printer, page, stage / f"{chosen.name}.pdf"))
-        placed = [path.replace(Path(out_dir) / path.name) for path in made]
-    return Paths(*placed)
+            _print(printer, made[".html"], made[".pdf"])
+        for number, file in enumerate(files):
+            shutil.copyfile(made[file.suffix.lower()], stages[file.parent] / str(number))
+        decision = Decision.model_validate_json(made[".json"].read_bytes())
+        for number, file in enumerate(files):
+            (stages[file.parent] / str(number)).replace(file)
+    return decision
 
 
 @contextmanager
@@ -162,11 +188,10 @@ def _weasyprint() -> Any:
     return weasyprint
 
 
-def _print(weasyprint: Any, page: Path, pdf: Path) -> Path:
+def _print(weasyprint: Any, page: Path, pdf: Path) -> None:
     """Print a page to tagged PDF without loading anything from anywhere."""
     document = weasyprint.HTML(filename=page, url_fetcher=_no_fetch)
     document.write_pdf(pdf, pdf_variant="pdf/ua-1")
-    return pdf
 
 
 def _no_fetch(url: str, *_: Any, **__: Any) -> Any:

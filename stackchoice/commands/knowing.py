@@ -1,0 +1,48 @@
+"""``facts``: what the product knows, from where, and how old it is."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stackchoice.commands.options import JsonFlag
+
+
+def facts_command(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Show only facts that hold all these words.")
+    ] = None,
+    stale: Annotated[bool, typer.Option("--stale", help="Show only what grew too old.")] = False,
+    own: Annotated[
+        Path | None, typer.Option(help="Folder of your own facts; else $STACKCHOICE_FACTS.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows of text to print.")] = 40,
+    as_json: JsonFlag = False,
+) -> None:
+    """List and search the facts with value, evidence class, source and age; check your own."""
+    from stackchoice.facts import load_facts
+    from stackchoice.facts.survey import survey
+    from stackchoice.facts.yaml import shown
+
+    facts = load_facts(overlay=own)
+    rows = [r for r in survey(facts, date.today(), " ".join(words or [])) if r.stale or not stale]
+    if as_json:
+        print(json.dumps([r.model_dump() for r in rows], indent=2))
+        return
+    for row in rows[:limit]:
+        age = f"{row.age_days} days old" if row.age_days is not None else "no date"
+        old = ", STALE: look it up again" if row.stale else ""
+        print(
+            f"{shown(row.datum)} = {shown(row.value, 60)}\n"
+            f"    {row.evidence}, {age}{old}  {shown(row.source, 200)}"
+        )
+    old = sum(r.stale for r in rows)
+    rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
+    print(f"{len(rows):,} facts, {old:,} of them stale{rest}")
+    if facts.overlay:
+        print(f"your own: {', '.join(facts.overlay)}")
+    print(f"fact base {facts.sha256[:12]}")

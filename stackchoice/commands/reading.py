@@ -1,0 +1,34 @@
+"""``inspect``: what a checkpoint on disk really is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stackchoice.commands.options import JsonFlag
+
+
+def inspect_command(
+    path: Annotated[
+        Path, typer.Argument(help="A checkpoint's folder, a .gguf or .safetensors, or a config.")
+    ],
+    engine: Annotated[
+        str | None, typer.Option(help="Engine to name the kernels of: vllm or vllm==0.26.0.")
+    ] = None,
+    machine: Annotated[str | None, typer.Option(help="Machine that would run it.")] = None,
+    whole_hash: Annotated[
+        bool, typer.Option("--hash", help="Hash the whole content too; reads every byte.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a checkpoint on disk: layers, encodings, what the files say against each other."""
+    from stackchoice.present.checkpoint import describe_checkpoint
+    from stackchoice.read import inspect_checkpoint
+    from stackchoice.read.kernels import with_paths
+
+    found = inspect_checkpoint(path, whole_hash=whole_hash)
+    if engine or machine:
+        found = with_paths(found, engine, machine)
+    print(found.model_dump_json(indent=2) if as_json else describe_checkpoint(found))

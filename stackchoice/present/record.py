@@ -1,0 +1,47 @@
+"""The decision as a Markdown record, in the order of MADR (adr.github.io/madr)."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from stackchoice.choose import Decision
+from stackchoice.confirm import Passport
+from stackchoice.facts.yaml import shown
+from stackchoice.present import text
+from stackchoice.scenario import Scenario
+
+#: Longer than any sentence the product writes; a name can be anything.
+LONGEST = 2000
+
+
+def decision_record(
+    decision: Decision, scenario: Scenario, today: date, passport: Passport | None = None
+) -> str:
+    """Return a decision as Markdown: context, drivers, options, outcome, confirmation."""
+    env = Environment(
+        loader=PackageLoader("stackchoice.present"), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=plain,
+    )  # fmt: skip
+    env.filters |= {name: getattr(text, name) for name in ("number", "usd", "volume", "label")}
+    answered = sorted({row["answered_by"] for row in decision.inputs if row["answered_by"]})
+    return env.get_template("record.md.j2").render(
+        d=decision, scenario=scenario, today=today.isoformat(), passport=passport,
+        answered=answered,
+    )  # fmt: skip
+
+
+def plain(value: Any) -> str:
+    """Return a value as one line of text in which no character is Markdown.
+
+    Names of models and scenarios are anybody's text: links, HTML, emphasis, tables and
+    headings in them stay visible and do nothing.
+    """
+    line = shown(str(value), LONGEST)
+    line = re.sub(r"([\\`*_\[\]<>|~&#$])", r"\\\1", line)
+    line = re.sub(r"(?i)\b(https?|ftp|mailto)(:)", r"\1\\\2", line)
+    line = re.sub(r"(?i)\b(www)(\.)", r"\1\\\2", line)
+    return re.sub(r"^(\s*)([-+=]|\d+(?=[.)]))", r"\1\\\2", line) if line[:1] in "-+=" else line

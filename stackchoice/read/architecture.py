@@ -1,0 +1,210 @@
+"""A config summed up: layers by kind, what caches and how, experts, draft head, towers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from pydantic import Field
+
+from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.datum import Record
+from stackchoice.fit.config import NAMES, head_dim, model_dtype, read, text_config
+from stackchoice.fit.layers import Layers, layer_counts, model_layers
+from stackchoice.read.findings import Finding, finding
+from stackchoice.read.values import count_of, dict_of, list_of, text_of
+
+#: Kinds of layers that keep a state instead of a cache.
+RECURRENT = ("gated_delta", "kimi_delta", "mamba2", "mamba", "short_conv")
+MAMBA = ("mamba2", "mamba")
+INDEXES = ("index", "block_index")
+#: Keys that count draft layers, in the order they are tried.
+DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
+              "num_mtp_modules", "mtp_num_layers")  # fmt: skip
+EXPERT_KEYS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+#: What may go wrong in a reading of values that are of no sensible type.
+ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,
+       OverflowError, StopIteration, RecursionError)  # fmt: skip
+
+
+class Architecture(Record):
+    """What a config says about the model, as far as it is known.
+
+    ``layers`` are the cache-bearing layers of ``fit.layers`` (empty, with ``unknown`` set, where a
+    kind is not modelled); counts are of the main model, draft layers left out.
+    """
+
+    model_type: str = ""
+    name: str = Field(default="", description="the class that implements it")
+    cache_kind: str = ""
+    number_of_layers: int | None = None
+    layers: list[Layers] = []
+    unknown: str = ""
+    moe_layers: int | None = None
+    experts: int | None = None
+    experts_per_token: int | None = None
+    draft_layers: int = 0
+    context_tokens: int | None = None
+    dtype: str | None = None
+    state_dtype: str | None = None
+    vision: bool = False
+    audio: bool = False
+
+    def count(self, *kinds: str) -> int:
+        """Layers of these kinds."""
+        return sum(group.layers for group in self.layers if group.kind in kinds)
+
+
+def architecture(config: dict[str, Any]) -> Architecture:
+    """Sum a config up; what cannot be read is left empty, and ``unknown`` says why."""
+    text = text_config(config)
+    layers, unknown = _layers(config)
+    names = list_of(config.get("architectures")) or list_of(text.get("architectures"))
+    experts = next((n for k in EXPERT_KEYS if (n := count_of(text.get(k)))), None)
+    per_token = next(
+        (n for k in ("num_experts_per_tok", "num_experts_per_token", "top_k_experts",
+                     "experts_per_token", "moe_topk") if (n := count_of(text.get(k)))), None,
+    )  # fmt: skip
+    states = {g.state_dtype for g in layers if g.state_dtype}
+    return Architecture(
+        model_type=text_of(config.get("model_type"))[:80],
+        name=text_of(names[0])[:80] if names else "",
+        cache_kind=cache_kind(layers), layers=layers, unknown=unknown,
+        number_of_layers=count_of(read(text, "num_hidden_layers")),
+        moe_layers=_moe_layers(text, experts), experts=experts,
+        experts_per_token=per_token if experts else None, draft_layers=draft_layers(config),
+        context_tokens=count_of(text.get("max_position_embeddings")),
+        dtype=text_of(model_dtype(text)).removeprefix("torch.") or None,
+        state_dtype=states.pop() if len(states) == 1 else None,
+        vision=bool(dict_of(config.get("vision_config")) or dict_of(config.get("visual"))),
+        audio=bool(dict_of(config.get("audio_config"))),
+    )  # fmt: skip
+
+
+def _layers(config: dict[str, Any]) -> tuple[list[Layers], str]:
+    try:
+        return model_layers(config), ""
+    except UnknownCacheError as error:
+        return [], str(error)
+    except ODD as error:
+        return [], f"the config's values have no form that is known here ({error!r:.120})"
+
+
+def cache_kind(layers: list[Layers]) -> str:
+    """Return one word for how the model caches (empty where nothing is known)."""
+    kinds = {g.kind for g in layers}
+    recurrent = kinds & set(RECURRENT)
+    if not kinds:
+        return ""
+    if "compressed" in kinds:
+        return "compressed_sparse"
+    if recurrent and "latent" in kinds:
+        return "hybrid_mla_linear"
+    if recurrent and kinds <= set(RECURRENT):
+        return "recurrent"
+    if recurrent:
+        return "hybrid_mamba" if recurrent & set(MAMBA) else "hybrid_linear"
+    if "latent" in kinds:
+        return "mla"
+    return "sliding_and_full" if kinds & {"sliding", "chunked"} else "gqa"
+
+
+def draft_layers(config: dict[str, Any]) -> int:
+    """Return the layers of the model's own draft head (0 where the config has none)."""
+    for holder in (text_config(config), config):
+        for key in DRAFT_KEYS:
+            if (number := count_of(holder.get(key))) is not None:
+                return number
+    return 0
+
+
+def _moe_layers(text: dict[str, Any], experts: int | None) -> int | None:
+    """Count the layers with routed experts: from lists and intervals, None where nothing says."""
+    layers = count_of(read(text, "num_hidden_layers"))
+    if not experts or not layers or text.get("enable_moe_block") is False:
+        return None if experts and not layers else 0
+    for key, wanted in (("layers_block_type", "moe"), ("mlp_layer_types", "sparse")):
+        if kinds := list_of(text.get(key)):
+            return sum(kind == wanted for kind in kinds[:layers])
+    if pattern := text_of(text.get("hybrid_override_pattern")):
+        return pattern[:layers].count("E")
+    frequency = text.get("moe_layer_freq")
+    if isinstance(frequency, list):
+        return sum(bool(on) for on in frequency[:layers])
+    step = count_of(text.get("interleave_moe_layer_step")) or count_of(frequency) or count_of(
+        text.get("decoder_sparse_step")
+    )  # fmt: skip
+    if layers > 100_000 or (step or 1) > layers:
+        return None
+    first = count_of(text.get("first_k_dense_replace")) or 0
+    dense = {n for n in list_of(text.get("mlp_only_layers")) if isinstance(n, int)}
+    offset = 0 if "first_k_dense_replace" in text else 1
+    return sum(
+        i >= first and i not in dense and (i + offset) % (step or 1) == 0 for i in range(layers)
+    )
+
+
+def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding]:
+    """Return what readers of this config get wrong, each with its values."""
+    text = text_config(config)
+    notes: list[Finding] = []
+    latent = found.count("latent")
+    size, heads = text.get("head_dim"), read(text, "num_key_value_heads")
+    if latent and size is not None and heads is not None:
+        notes.append(finding(
+            "head_dim_and_kv_heads_not_used_by_mla",
+            "the cache keeps a latent; neither head_dim nor num_key_value_heads counts",
+            ("head_dim", size), ("num_key_value_heads", heads), kind="note",
+        ))  # fmt: skip
+    other = next((k for k in NAMES["head_dim"] if text.get(k) is not None), None)
+    if other not in (None, "head_dim") and not latent:
+        notes.append(finding(
+            "head_dim_key_differs", f"the head size stands under {other!r}, not under 'head_dim'",
+            (other, text[other]), kind="note",
+        ))  # fmt: skip
+    notes += _one_based(text, found)
+    shapes = {(g.kv_heads, g.key_dim, g.value_dim) for g in found.layers
+              if g.kind in ("full", "sliding", "chunked")}  # fmt: skip
+    if len(shapes) > 1:
+        notes.append(finding(
+            "per_layer_kv_shapes_differ", "layers cache heads of different number or size",
+            *((f"{g.layers} {g.kind} layers", f"{g.kv_heads} heads of {g.key_dim}")
+              for g in found.layers if g.kv_heads), kind="note",
+        ))  # fmt: skip
+    if text.get("attention_k_eq_v") is True:
+        notes.append(finding(
+            "k_eq_v_still_stores_both", "keys and values come from one matrix; both are cached",
+            ("attention_k_eq_v", True), kind="note",
+        ))  # fmt: skip
+    return notes
+
+
+def _one_based(text: dict[str, Any], found: Architecture) -> list[Finding]:
+    """Lists of layer numbers that hold the number of layers itself, and no zero."""
+    layers = found.number_of_layers
+    for key, holder in (("linear_attn_config", dict_of(text.get("linear_attn_config"))),):
+        lists = {k: v for k, v in holder.items() if isinstance(v, list) and k.endswith("layers")}
+        numbers = {n for v in lists.values() for n in v if isinstance(n, int)}
+        if numbers and layers in numbers and 0 not in numbers:
+            return [finding(
+                "one_based_layer_lists", "the first layer is number 1 in these lists",
+                *((f"{key}.{k}", f"{min(v, default='')} to {max(v, default='')}")
+                  for k, v in lists.items()), kind="note",
+            )]  # fmt: skip
+    return []
+
+
+def kind_counts(config: dict[str, Any]) -> Counter[str]:
+    """Count every layer by kind, those without a cache too (empty where nothing is known)."""
+    try:
+        return Counter(layer_counts(text_config(config)))
+    except (UnknownCacheError, *ODD):
+        return Counter()
+
+
+def plain_head_dim(config: dict[str, Any]) -> int | None:
+    """Return the stated head size, else hidden size over heads; None where neither is there."""
+    try:
+        return head_dim(text_config(config))
+    except (UnknownCacheError, *ODD):
+        return None

@@ -1,0 +1,117 @@
+"""The report on one checkpoint: what is known, from what, and what contradicts what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from stackchoice.facts.datum import Evidence, Record
+from stackchoice.read.architecture import Architecture
+from stackchoice.read.declared import Said
+from stackchoice.read.findings import Finding
+
+
+class EncodingUse(Record):
+    """One encoding of a checkpoint and how much of it there is.
+
+    ``encoding`` is an id of ``encodings.yaml``, empty where the stored form is known and the
+    declared activations are not; ``modules`` counts matrices; None is unknown.
+    """
+
+    encoding: str
+    name: str
+    family: str
+    weight_bits: float | None = None
+    activation_bits: int | None = None
+    group_size: int | None = None
+    modules: int | None = None
+    bytes: int | None = None
+    parts: dict[str, int | None] = Field(default={}, description="modules by part of the model")
+    evidence: Evidence
+
+
+class BitShare(Record):
+    """Everything stored in so many bits a weight (None: the stored form is not known)."""
+
+    bits: float | None
+    modules: int | None = None
+    bytes: int | None = None
+    share: float | None = None
+
+
+class Part(Record):
+    """What a kernel multiplies: ``linear``, ``moe`` (routed experts) or ``attention`` (cache).
+
+    For attention, ``encoding`` is a cache format of ``formats.yaml``.
+    """
+
+    part: str
+    encoding: str
+    modules: int | None = None
+    bytes: int | None = None
+
+
+class Tower(Record):
+    """A part beside the text model: a vision or audio tower, or a draft head."""
+
+    present: bool
+    modules: int | None = None
+    bytes: int | None = None
+    encodings: list[str] = []
+    layers: int | None = None
+
+
+class Preset(Record):
+    """Sampling settings that lie in the checkpoint, and who takes them as defaults."""
+
+    file: str
+    settings: dict[str, Any]
+    adopted_by: list[str]
+    not_adopted_by: list[str]
+
+
+class Inspection(Record):
+    """Everything ``inspect`` reports. Contradictions come first in ``findings``."""
+
+    path: str
+    format: str
+    names: list[str]
+    files: int
+    bytes_on_disk: int | None = None
+    tensors: int | None = None
+    architecture: Architecture
+    declared: list[Said]
+    encodings: list[EncodingUse]
+    encodings_from: str
+    by_bits: list[BitShare]
+    kv_encoding: str | None = None
+    kv_asked_in: str = ""
+    parts: list[Part]
+    vision: Tower
+    audio: Tower
+    draft: Tower
+    presets: Preset | None = None
+    chat_template: bool
+    file_type: str = Field(default="", description="general.file_type of a GGUF, as people say it")
+    manifest_sha256: str
+    content_sha256: str | None = None
+    missing: list[str] = []
+    unread: list[str] = Field(default=[], description="what no table here could read")
+    findings: list[Finding]
+    paths: list[Any] | None = Field(default=None, description="kernel paths, where asked for")
+
+    def contradictions(self) -> list[Finding]:
+        """Return the findings in which two places disagree."""
+        return [f for f in self.findings if f.kind == "contradiction"]
+
+    @property
+    def weight_bits(self) -> list[float]:
+        """Bits of the stored weights, the fewest first."""
+        return sorted({b.bits for b in self.by_bits if b.bits is not None})
+
+    @property
+    def activation_bits(self) -> list[int]:
+        """Declared bits of activations over the quantised encodings, the fewest first."""
+        return sorted({e.activation_bits for e in self.encodings
+                       if e.activation_bits and (e.weight_bits or 0) < 16})  # fmt: skip

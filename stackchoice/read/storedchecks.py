@@ -1,0 +1,268 @@
+"""The tensors against everything that the other files say about them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from stackchoice.facts.load import Facts
+from stackchoice.read.architecture import Architecture
+from stackchoice.read.checkpoint import Checkpoint
+from stackchoice.read.contradictions import promise_of
+from stackchoice.read.declared import Said
+from stackchoice.read.findings import Finding, finding
+from stackchoice.read.inspection import EncodingUse
+from stackchoice.read.patterns import Patterns
+from stackchoice.read.stored import Module, layer_numbers
+from stackchoice.read.uses import Resolver
+
+NUMBER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,6})(?:\.|$)")
+#: Parts of the text model whose matrices a declaration for all linear layers means.
+MEANT = ("attention", "linear", "moe")
+
+
+def draft_modules(modules: list[Module], layers: int | None, kind: str) -> list[Module]:
+    """Call modules of layers beyond the model's own the draft head they are."""
+    if not layers:
+        return modules
+    return [
+        m._replace(part="draft")
+        if (at := NUMBER.search(m.name)) and int(at.group(1)) >= layers and m.part not in (
+            "vision", "audio")
+        else m
+        for m in modules
+    ]  # fmt: skip
+
+
+def stored_findings(
+    found: Checkpoint, modules: list[Module], saids: list[Said], resolver: Resolver,
+    uses: list[EncodingUse], model: Architecture,
+) -> list[Finding]:  # fmt: skip
+    """Return what the headers say against the index, the config and the declarations."""
+    rows = _files(found)
+    if not modules:
+        return rows
+    said = saids[0] if saids else None
+    text = [m for m in modules if m.part in (*MEANT, "head", "embedding", "router") and m.matrix]
+    rows += _against_declaration(text, said, resolver)
+    if said is not None:
+        rows += _ignored(text, said, resolver) + _unquantised(text, said, resolver)
+        rows += _groups(text, said, resolver) + _inputs(text, resolver)
+    rows += _layers(modules, model)
+    return rows + _name(found, uses, saids, resolver.facts)
+
+
+def _files(found: Checkpoint) -> list[Finding]:
+    rows = []
+    if found.missing:
+        names = ", ".join(found.missing[:3]) + (", …" if len(found.missing) > 3 else "")
+        rows.append(finding(
+            "shards_missing", f"{len(found.missing)} of the named files are not there: {names}",
+            ("index", f"{len(found.headers) + len(found.gguf) + len(found.missing)} files"),
+            ("folder", f"{len(found.headers) + len(found.gguf)} files"),
+        ))  # fmt: skip
+    if not found.index_map or found.missing:
+        return rows
+    tensors = {t.name: h.name for h in found.headers for t in h.tensors}
+    gone = [n for n, file in found.index_map.items() if tensors.get(n) != file]
+    more = tensors.keys() - found.index_map.keys()
+    if gone:
+        rows.append(finding(
+            "tensors_missing_from_files", f"{len(gone):,} tensors are not where the index says, "
+            f"such as {gone[0][:120]!r}", ("index", f"{len(found.index_map):,} tensors"),
+            ("headers", f"{len(tensors):,} tensors"),
+        ))  # fmt: skip
+    if more:
+        rows.append(finding(
+            "tensors_not_in_index", f"{len(more):,} tensors are in the files and not in the index, "
+            f"such as {min(more)[:120]!r}", ("index", f"{len(found.index_map):,} tensors"),
+            ("headers", f"{len(tensors):,} tensors"),
+        ))  # fmt: skip
+    stored = sum(t.size for h in found.headers for t in h.tensors)
+    if found.index_total is not None and found.index_total != stored:
+        rows.append(finding(
+            "bytes_disagree_with_index", f"metadata.total_size is {found.index_total:,} bytes, the "
+            f"tensors have {stored:,}", ("index", f"{found.index_total:,} B"),
+            ("headers", f"{stored:,} B"),
+        ))  # fmt: skip
+    return rows
+
+
+def _against_declaration(
+    text: list[Module], said: Said | None, resolver: Resolver
+) -> list[Finding]:
+    """Compare the families that are stored with those that are declared."""
+    encodings = resolver.encodings
+    stored = Counter(_family(m, resolver) for m in text)
+    quantised = {f for f in stored if f not in ("bf16", "fp16", "fp32")}
+    declared = {encodings[g.encoding].family for g in said.best} if said else set()
+    unread = said is not None and bool(said.unread)
+    words = ", ".join(f"{n:,} modules {f}" for f, n in stored.most_common(4))
+    if quantised and not declared and not unread:
+        return [finding("quantised_but_undeclared", f"tensors are {words}; no file declares it",
+                        ("config", "nothing"), ("tensors", words))]  # fmt: skip
+    if not declared or unread:
+        return []
+    if not quantised and declared - {"bf16", "fp16", "fp32"}:
+        return [finding(
+            "declared_but_not_quantised", f"{said.file} declares {', '.join(sorted(declared))}; "
+            f"every matrix is stored plain ({words})",
+            (said.file, ", ".join(sorted(declared))), ("tensors", words),
+        )]  # fmt: skip
+    known = {f for f in quantised if f != "packed_int"}
+    if known - declared or (known and declared - quantised and "packed_int" not in quantised):
+        return [finding(
+            "stored_otherwise_than_declared", f"{said.file} declares "
+            f"{', '.join(sorted(declared))}; the tensors are {words}",
+            (said.file, ", ".join(sorted(declared))), ("tensors", words),
+        )]  # fmt: skip
+    return []
+
+
+def _family(module: Module, resolver: Resolver) -> str:
+    found = resolver.encodings.get(resolver.encoding(module))
+    return found.family if found else resolver.family(module.storage)
+
+
+def _quantised(module: Module, resolver: Resolver) -> bool:
+    return resolver.family(module.storage) not in ("bf16", "fp16", "fp32")
+
+
+def _ignored(text: list[Module], said: Said, resolver: Resolver) -> list[Finding]:
+    ignored = Patterns(said.ignored)
+    if not ignored:
+        return []
+    wrong = [m.name for m in text if _quantised(m, resolver) and ignored.match(m.name)]
+    if not wrong:
+        return []
+    return [finding(
+        "ignored_but_quantised", f"{len(wrong):,} modules of the ignore list are stored quantised, "
+        f"such as {wrong[0][:120]!r}", (said.file, "left alone"), ("tensors", "quantised"),
+    )]  # fmt: skip
+
+
+def _unquantised(text: list[Module], said: Said, resolver: Resolver) -> list[Finding]:
+    """Modules that the declaration names, or means by "all linear layers", and that are plain."""
+    plain = [m for m in text if not _quantised(m, resolver) and m.part in MEANT]
+    listed = {n for g in said.best for n in g.names}
+    if listed:
+        wrong = [m.name for m in plain if m.name in listed]
+        if wrong:
+            return [finding(
+                "declared_but_not_quantised", f"{len(wrong):,} modules that {said.file} lists are "
+                f"stored in 16 bits, such as {wrong[0][:120]!r}",
+                (said.file, "quantised"), ("tensors", "16 bits or more"),
+            )]  # fmt: skip
+        return []
+    whole = [g for g in said.best if not g.part]
+    ignored = Patterns(said.ignored)
+    left = [m.name for m in plain if m.name.endswith("_proj") and not ignored.match(m.name)]
+    if not whole or not left or not any(_quantised(m, resolver) for m in text):
+        return []
+    return [finding(
+        "declared_but_not_quantised", f"{len(left):,} projections are stored in 16 bits and no "
+        f"ignore list names them, such as {left[0][:120]!r}",
+        (said.file, whole[0].words), ("tensors", "16 bits or more"), kind="note",
+    )]  # fmt: skip
+
+
+def _groups(text: list[Module], said: Said, resolver: Resolver) -> list[Finding]:
+    """Compare declared group sizes with those that the shapes of the scales give."""
+    declared = {
+        resolver.encodings[g.encoding].family: g.group_size for g in said.best if g.group_size
+    }
+    for family, size in declared.items():
+        seen = Counter(m.group for m in text if m.group and _family(m, resolver) == family)
+        other = {g: n for g, n in seen.items() if g != size}
+        if other and family in ("nvfp4", "mxfp4", "mxfp8"):
+            group, number = max(other.items(), key=lambda item: item[1])
+            return [finding(
+                "group_size_differs", f"{number:,} {family} modules have a scale per {group} "
+                f"weights; {said.file} says {size}", (said.file, size), ("tensors", group),
+            )]  # fmt: skip
+    return []
+
+
+def _inputs(text: list[Module], resolver: Resolver) -> list[Finding]:
+    """Scales for activations beside weights whose activations are declared to stay alone."""
+    odd = [
+        m for m in text
+        if m.input_scale and (e := resolver.encodings.get(resolver.encoding(m))) and e.weight_only
+    ]  # fmt: skip
+    if not odd:
+        return []
+    return [finding(
+        "input_scales_without_activations", f"{len(odd):,} modules carry scales for activations "
+        "that the declaration leaves in 16 bits; some exporters write them, engines drop them",
+        ("declaration", "weights only"), ("tensors", odd[0].name[:120]), kind="note",
+    )]  # fmt: skip
+
+
+def _layers(modules: list[Module], model: Architecture) -> list[Finding]:
+    numbers = layer_numbers(m.name for m in modules if m.part not in ("vision", "audio", "draft"))
+    layers = model.number_of_layers
+    if not numbers or not layers or max(numbers) + 1 == layers:
+        return []
+    return [finding(
+        "count_of_layers_differs", f"the tensors have layers up to number {max(numbers)}, the "
+        f"config has {layers}", ("config", layers), ("tensors", max(numbers) + 1),
+    )]  # fmt: skip
+
+
+def _name(
+    found: Checkpoint, uses: list[EncodingUse], saids: list[Said], facts: Facts
+) -> list[Finding]:
+    """Compare the name's promise with what is stored, where the declaration did not already."""
+    if saids:
+        return []
+    families = {u.family for u in uses if u.modules}
+    for name in found.names:
+        row = promise_of(name, facts)
+        if row is not None and not families & set(row.families):
+            return [finding(
+                "name_promises_other_encoding", f"the name {name!r} promises {row.families[0]}; "
+                f"the tensors are {', '.join(sorted(families))}",
+                ("name", name), ("tensors", ", ".join(sorted(families))),
+            )]  # fmt: skip
+    return []
+
+
+def gguf_findings(
+    found: Checkpoint, modules: list[Module], uses: list[EncodingUse], config: dict[str, Any],
+    facts: Facts,
+) -> list[Finding]:  # fmt: skip
+    """Return what a GGUF file's type, name and metadata say against its tensors."""
+    rows = _files(found)
+    stored = Counter(m.storage for m in modules if m.matrix)
+    number = found.gguf[0].metadata.get("general.file_type") if found.gguf else None
+    formats = facts.quant_formats
+    row = next((r for r in formats.ggml_files.rows if r.number == number), None)
+    kind = next((t for t in formats.ggml_types.rows if row and t.name == row.type), None)
+    words = ", ".join(f"{n} x {s.removeprefix('gguf_').upper()}" for s, n in stored.most_common(4))
+    if row and kind and stored and not found.missing and kind.encoding not in stored:
+        rows.append(finding(
+            "file_type_disagrees", f"general.file_type says {row.name}; no tensor is {row.type} "
+            f"({words})", ("general.file_type", row.name), ("tensors", words),
+        ))  # fmt: skip
+    types = {t.name.lower() for t in formats.ggml_types.rows}
+    for name in found.names:
+        said = [t for t in re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", name.lower())
+                if t in types or t.rpartition("_")[0] in types]  # fmt: skip
+        base = next((t if t in types else t.rpartition("_")[0] for t in said), "")
+        plain = {"f16": "fp16", "f32": "fp32", "bf16": "bf16"}
+        if base and stored and not found.missing and plain.get(base, f"gguf_{base}") not in stored:
+            rows.append(finding(
+                "name_promises_other_encoding", f"the name {name!r} promises {base.upper()}; the "
+                f"tensors are {words}", ("name", name), ("tensors", words),
+            ))  # fmt: skip
+            break
+    latent = config.get("kv_lora_rank")
+    own = found.gguf[0].metadata if found.gguf else {}
+    if latent and not any(k.endswith("attention.key_length_mla") for k in own):
+        rows.append(finding(
+            "latent_expanded_by_file", "an older conversion without absorbed latent attention: the "
+            "engine caches expanded keys and values", ("kv_lora_rank", latent),
+            ("attention.key_length_mla", "missing"),
+        ))  # fmt: skip
+    return rows

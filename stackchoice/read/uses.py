@@ -1,0 +1,203 @@
+"""Encodings by module and by bytes: from the tensors where there are tensors, else as declared."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from stackchoice.facts.datum import Evidence
+from stackchoice.facts.encodings import Encoding
+from stackchoice.facts.load import Facts
+from stackchoice.read.declared import Group, Said
+from stackchoice.read.inspection import BitShare, EncodingUse, Part
+from stackchoice.read.patterns import Patterns
+from stackchoice.read.stored import Module, part_finder
+
+#: Parts that multiply as plain linear layers.
+LINEAR = ("attention", "linear", "head")
+#: Modules as published checkpoints name them, to try an ignore list on.
+PROBES = tuple(
+    f"{prefix}layers.5.{name}"
+    for prefix in ("model.", "language_model.model.", "model.language_model.")
+    for name in ("self_attn.q_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.down_proj",
+                 "mlp.shared_experts.down_proj")
+)  # fmt: skip
+
+
+class Resolver:
+    """Names the encoding of a stored module: its storage with the activations declared for it."""
+
+    def __init__(self, said: Said | None, facts: Facts, *, quantised_activations: bool) -> None:
+        self.facts, self.encodings = facts, facts.encodings
+        self.pairs = facts.quant_formats.pairs.ids
+        self.quantised = quantised_activations
+        self.groups = said.best if said else []
+        self.by_name = {n: g for g in self.groups for n in g.names}
+
+    def family(self, storage: str) -> str:
+        """Return the family of a storage, itself where nothing knows it."""
+        if storage in self.pairs:
+            return self.encodings[self.pairs[storage]["none"]].family
+        return self.encodings[storage].family if storage in self.encodings else storage
+
+    def encoding(self, module: Module) -> str:
+        """Return the id of a module's encoding, "" where its activations are not declared."""
+        storage = module.storage
+        if storage in self.encodings and storage not in self.pairs:
+            aq = f"{storage}_aq"
+            return aq if self.quantised and aq in self.encodings else storage
+        if storage not in self.pairs and storage != "packed_int":
+            return ""
+        family = "int" if storage == "packed_int" else self.family(storage)
+        found = {g.encoding for g in self._groups(module)
+                 if self.encodings[g.encoding].family.startswith(family)}  # fmt: skip
+        if len(found) != 1:
+            return ""
+        declared = self.encodings[found.pop()]
+        if storage == "packed_int":
+            return declared.id
+        return self.pairs[storage].get(_activation(declared), declared.id)
+
+    def _groups(self, module: Module) -> list[Group]:
+        if own := self.by_name.get(module.name):
+            return [own]
+        if module.part == "moe":
+            name = module.name  # a list may name all experts of a layer together
+            while "." in name:
+                name = name.rpartition(".")[0]
+                if own := self.by_name.get(name):
+                    return [own]
+        apart = [g for g in self.groups if g.part == module.part]
+        return apart or [g for g in self.groups if not g.part]
+
+
+def _activation(encoding: Encoding) -> str:
+    if encoding.activation_bits is None or encoding.activation_bits >= 16:
+        return "none"
+    return f"{encoding.activation_kind}{encoding.activation_bits}"
+
+
+def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingUse]:
+    """Sum modules up by encoding; every tensor's bytes are counted, norms too."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    parts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    groups: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for module in modules:
+        key = (resolver.encoding(module), module.storage)
+        sizes[key] += module.size
+        if module.matrix:
+            parts[key][module.part] += 1
+            if module.group:
+                groups[key][module.group] += 1
+    rows = []
+    for (found, storage), size in sizes.most_common():
+        key, encoding = (found, storage), resolver.encodings.get(found)
+        bits = encoding.weight_bits if encoding else _bits(storage, resolver)
+        row = EncodingUse(
+            encoding=found, family=resolver.family(storage), weight_bits=bits,
+            name=encoding.name if encoding else f"{storage.upper()} (activations not declared)",
+            activation_bits=encoding.activation_bits if encoding else None,
+            group_size=groups[key].most_common(1)[0][0] if groups[key] else None,
+            modules=sum(parts[key].values()), bytes=size, parts=dict(parts[key]),
+            evidence=Evidence.COMPUTED,
+        )  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def _bits(storage: str, resolver: Resolver) -> float | None:
+    if storage in resolver.pairs:
+        return resolver.encodings[resolver.pairs[storage]["none"]].weight_bits
+    return resolver.facts.quant_formats.dtypes.bits.get(storage)
+
+
+def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[EncodingUse]:
+    """Return the encodings as the files declare them, with what stays in the model's own type."""
+    rows = []
+    for group in said.best if said else []:
+        encoding = facts.encodings[group.encoding]
+        counts = Counter(part_finder(facts.quant_formats)(n) for n in group.names)
+        parts = dict(counts) or ({group.part: group.modules} if group.part else {})
+        rows.append(EncodingUse(
+            encoding=encoding.id, name=encoding.name, family=encoding.family,
+            weight_bits=encoding.weight_bits, activation_bits=encoding.activation_bits,
+            group_size=group.group_size, modules=group.modules, parts=parts,
+            evidence=Evidence.STATED,
+        ))  # fmt: skip
+    if plain := facts.encodings.get(plain_encoding(dtype)):
+        rows.append(EncodingUse(
+            encoding=plain.id, name=plain.name, family=plain.family, weight_bits=plain.weight_bits,
+            activation_bits=plain.activation_bits, evidence=Evidence.STATED,
+        ))  # fmt: skip
+    return rows
+
+
+def plain_encoding(dtype: str | None) -> str:
+    """Return the encoding of an unquantised number type ("" where it is not known)."""
+    return {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}.get(
+        (dtype or "").removeprefix("torch."), ""
+    )
+
+
+def by_bits(uses: Iterable[EncodingUse]) -> list[BitShare]:
+    """Sum uses up by bits a weight, the fewest first, those of unknown form last."""
+    modules: dict[float | None, list[int | None]] = defaultdict(list)
+    sizes: dict[float | None, list[int | None]] = defaultdict(list)
+    for use in uses:
+        modules[use.weight_bits].append(use.modules)
+        sizes[use.weight_bits].append(use.bytes)
+    total = sum(size or 0 for values in sizes.values() for size in values)
+    return [
+        BitShare(bits=bits, modules=_sum(modules[bits]), bytes=_sum(sizes[bits]),
+                 share=sum(s or 0 for s in sizes[bits]) / total if total else None)
+        for bits in sorted(sizes, key=lambda b: (b is None, b or 0))
+    ]  # fmt: skip
+
+
+def _sum(values: list[int | None]) -> int | None:
+    return None if any(v is None for v in values) else sum(v or 0 for v in values)
+
+
+def stored_parts(modules: Iterable[Module], resolver: Resolver) -> list[Part]:
+    """Return what kernels multiply, by part and encoding, the most bytes first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    sizes: Counter[tuple[str, str]] = Counter()
+    for module in modules:
+        part = "linear" if module.part in LINEAR else module.part
+        if part in ("linear", "moe") and module.matrix:
+            key = (part, resolver.encoding(module))
+            counts[key] += 1
+            sizes[key] += module.size
+    return [
+        Part(part=part, encoding=encoding, modules=counts[part, encoding], bytes=size)
+        for (part, encoding), size in sizes.most_common() if encoding
+    ]  # fmt: skip
+
+
+def declared_parts(
+    said: Said | None, dtype: str | None, facts: Facts, *, experts: bool
+) -> list[Part]:
+    """Return what kernels multiply as declared; a part whose every module is ignored is plain."""
+    plain = plain_encoding(dtype)
+    if said is None or not said.best:
+        return [Part(part=p, encoding=plain) for p in ("linear", "moe")[: 1 + experts] if plain]
+    find = part_finder(facts.quant_formats)
+    rows: list[Part] = []
+    apart = {g.part for g in said.best if g.part}
+    ignored = Patterns(said.ignored)
+    spared = bool(ignored) and any(
+        all(ignored.match(p) for p in PROBES[i : i + 5]) for i in range(0, len(PROBES), 5)
+    )
+    for group in said.best:
+        counts = Counter("moe" if find(n) == "moe" else "linear" for n in group.names)
+        if group.part:
+            rows.append(Part(part=group.part, encoding=group.encoding, modules=group.modules))
+        elif counts and group.modules is not None:
+            rows += [Part(part=p, encoding=group.encoding, modules=n) for p, n in counts.items()]
+        else:
+            parts = [] if spared else ["linear"]
+            parts += ["moe"] if experts and "moe" not in apart else []
+            rows += [Part(part=p, encoding=group.encoding) for p in parts]
+    if plain and not any(r.part == "linear" for r in rows):
+        rows.append(Part(part="linear", encoding=plain))
+    return rows
