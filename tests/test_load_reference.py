@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from stackchoice.load.endpoint import Endpoint
@@ -16,12 +18,16 @@ LIMITS = Limits(connect_s=5, idle_s=0.5, total_s=10, max_bytes=8 * 2**20)
 CHAT = {"messages": [{"role": "user", "content": "hello there"}]}
 
 
-def asked(endpoint: Endpoint, count: int = 1, *, stop: bool = True, **body: object) -> list[Sample]:
-    request = {"model": "reference", "max_tokens": 32, "stream": True, **(body or CHAT)}
-    return [
-        read_sample(endpoint.ask({**request, "user": str(n)}, LIMITS), request, expect_stop=stop)
-        for n in range(count)
-    ]
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with reference_server(QUICK) as running:
+        yield running
+
+
+def asked(endpoint: Endpoint, **body: object) -> Sample:
+    """Ask once; ``reference`` changes the script for this request."""
+    request = {"model": "reference", "max_tokens": 32, "stream": True, **CHAT, **body}
+    return read_sample(endpoint.ask(request, LIMITS), request, expect_stop=True)
 
 
 CLEAN = {
@@ -38,11 +44,12 @@ CLEAN = {
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_no_clean_stream_is_a_failure_and_its_times_are_the_servers(name: str) -> None:
-    script = Script.model_validate({**QUICK.model_dump(), **CLEAN[name]})
-    with reference_server(script) as endpoint:
-        samples = asked(endpoint, 3)
-        truth = truth_of(endpoint)["requests"]
+def test_no_clean_stream_is_a_failure_and_its_times_are_the_servers(
+    endpoint: Endpoint, name: str
+) -> None:
+    truth_of(endpoint)
+    samples = [asked(endpoint, reference=CLEAN[name]) for _ in range(3)]
+    truth = truth_of(endpoint)["requests"]
     for sample, told in zip(samples, truth, strict=True):
         assert (sample.failure, sample.usage, sample.finish_reason) == (None, "reported", "stop")
         assert sample.completion_tokens == sum(n for _, n in told["sent"]) == 20
@@ -83,20 +90,17 @@ FAULTS = [
 
 @pytest.mark.parametrize(("fault", "failure", "said"), FAULTS, ids=lambda x: str(x))
 def test_each_fault_is_counted_in_its_class_and_the_rest_is_clean(
-    fault: Fault, failure: Failure, said: str
+    endpoint: Endpoint, fault: Fault, failure: Failure, said: str
 ) -> None:
-    script = QUICK.model_copy(update={"fault": fault, "fault_every": 2})
-    with reference_server(script) as endpoint:
-        clean, broken, clean_again, broken_again = asked(endpoint, 4)
-    assert (clean.failure, clean_again.failure) == (None, None)
-    for sample in (broken, broken_again):
-        assert sample.failure is failure
-        assert said in sample.failure_detail
+    broken = asked(endpoint, reference={"fault": fault})
+    assert broken.failure is failure
+    assert said in broken.failure_detail
+    assert asked(endpoint).failure is None
 
 
 def test_a_refused_connection_is_a_transport_failure() -> None:
     with reference_server(QUICK.model_copy(update={"fault": Fault.REFUSED})) as endpoint:
-        first, second = asked(endpoint, 2)
+        first, second = asked(endpoint), asked(endpoint)
     assert first.failure is second.failure is Failure.TRANSPORT
     assert "refused" in second.failure_detail
 
@@ -109,17 +113,17 @@ def test_a_refused_connection_is_a_transport_failure() -> None:
         (Fault.HIGH_USAGE, Usage.CONTRADICTED),
     ],
 )
-def test_a_missing_or_lying_count_leaves_tokens_unknown(fault: Fault, usage: Usage) -> None:
-    with reference_server(QUICK.model_copy(update={"fault": fault})) as endpoint:
-        (sample,) = asked(endpoint)
+def test_a_missing_or_lying_count_leaves_tokens_unknown(
+    endpoint: Endpoint, fault: Fault, usage: Usage
+) -> None:
+    sample = asked(endpoint, reference={"fault": fault})
     assert (sample.failure, sample.usage) == (None, usage)
     assert (sample.completion_tokens, sample.itl_s, sample.decode_tokens_per_s) == (None,) * 3
     assert sample.ttft_s is not None
 
 
-def test_another_model_is_seen() -> None:
-    with reference_server(QUICK.model_copy(update={"fault": Fault.WRONG_MODEL})) as endpoint:
-        (sample,) = asked(endpoint)
+def test_another_model_is_seen(endpoint: Endpoint) -> None:
+    sample = asked(endpoint, reference={"fault": Fault.WRONG_MODEL})
     assert (sample.failure, sample.model) == (None, "another")
 
 
@@ -129,19 +133,27 @@ def test_every_fault_of_the_server_is_in_a_test() -> None:
     assert {fault for fault, _, _ in FAULTS} | elsewhere == set(Fault)
 
 
-def test_plain_completions_and_answers_without_stream() -> None:
-    with reference_server(QUICK) as endpoint:
-        (sample,) = asked(endpoint, prompt="hello there")
-        whole = endpoint.ask({**CHAT, "model": "reference", "max_tokens": 8}, LIMITS)
-        truth = truth_of(endpoint)["requests"]
+def test_plain_completions_and_answers_without_stream(endpoint: Endpoint) -> None:
+    truth_of(endpoint)
+    sample = asked(endpoint, prompt="hello there")
+    whole = endpoint.ask({**CHAT, "model": "reference", "max_tokens": 8}, LIMITS)
+    truth = truth_of(endpoint)["requests"]
     assert (sample.failure, sample.text) == (None, "word " * 20)
     assert b'"completion_tokens": 8' in whole.reads[-1][1]
     assert [len(told["sent"]) for told in truth] == [20, 1]
 
 
-def test_a_long_prompt_is_sent_whole() -> None:
+def test_a_long_prompt_is_sent_whole(endpoint: Endpoint) -> None:
     """It does not fit the socket's buffer, so it is written in parts."""
-    with reference_server(QUICK) as endpoint:
-        (sample,) = asked(endpoint, prompt="long " * 2_000_000)
+    sample = asked(endpoint, prompt="long " * 2_000_000)
     assert sample.failure is None
     assert sample.prompt_tokens > 2_000_000
+
+
+def test_every_nth_request_may_be_faulty_and_the_truth_says_which() -> None:
+    script = QUICK.model_copy(update={"fault": Fault.ERROR_MID, "fault_every": 3})
+    with reference_server(script) as endpoint:
+        failed = [asked(endpoint).failure is not None for _ in range(6)]
+        told = [r["fault"] for r in truth_of(endpoint)["requests"]]
+    assert failed == [False, False, True] * 2
+    assert told == [None, None, "error_mid"] * 2

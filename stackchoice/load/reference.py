@@ -5,7 +5,9 @@ what it really did: ``GET /truth`` gives for each request when it arrived and wh
 written. One thread, one poll loop, prepared bytes, so that one core sends tens of thousands of
 events a second.
 
-    python -m stackchoice.load.reference --ttft 0.05 --itl 0.005 --tokens 64
+    stackchoice reference-server --ttft 0.05 --itl 0.005 --tokens 64
+
+A request may carry ``"reference": {...}`` with fields of :class:`Script` that hold for it alone.
 """
 
 from __future__ import annotations
@@ -38,13 +40,15 @@ class _Peer:
     """One connection: what it sent, and the answer that is on its way."""
 
     __slots__ = (
-        "asked_ns", "body", "fault", "log", "need", "next", "pending", "seen", "sock", "steps",
+        "asked_ns", "body", "closes", "fault", "log", "need", "next", "pending", "seen", "sock",
+        "steps",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.seen = bytearray()
         self.body = self.need = 0
+        self.closes = False
         self.steps: list[Step] = []
         self.next = 0
         self.pending = b""
@@ -75,7 +79,7 @@ class ReferenceServer:
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._due: list[tuple[int, int, _Peer]] = []
         self._sequence = itertools.count()
-        self._layout = lru_cache(256)(self._lay_out)
+        self._layout = lru_cache(256)(_lay_out)
         self._asked = 0
 
     def run(self) -> None:
@@ -144,18 +148,20 @@ class ReferenceServer:
             peer.log = {}
         else:
             self._asked += 1
-            faulty = self._asked % self.script.fault_every == 0
-            peer.fault = self.script.fault if faulty else None
             request = json.loads(body)
+            script = self._script_of(request)
+            faulty = self._asked % script.fault_every == 0
+            peer.fault = script.fault if faulty else None
+            peer.closes = script.framing == "close"
             chat = path.endswith(b"/chat/completions")
             asked = request.get("max_tokens") or request.get("max_completion_tokens") or 10**6
             streamed = request.get("stream", False)
-            steps, prompt = self._layout(peer.fault, asked, chat), body.count(b" ") + 1
+            steps, prompt = self._layout(script, peer.fault, asked, chat), body.count(b" ") + 1
             if streamed:
                 last = steps[-1].data.replace(PROMPT_TOKENS % 0, PROMPT_TOKENS % prompt)
                 peer.steps = [*steps[:-1], steps[-1]._replace(data=last)]
             else:
-                peer.steps = [self._whole(steps, asked, prompt)]
+                peer.steps = [_whole(script, steps, asked, prompt)]
             peer.log = {"id": request.get("user"), "received_ns": peer.asked_ns, "sent": [],
                         "fault": peer.fault}  # fmt: skip
             self.truth.append(peer.log)
@@ -172,17 +178,9 @@ class ReferenceServer:
             return
         self._later(peer)
 
-    def _lay_out(self, fault: Fault | None, asked: int, chat: bool) -> list[Step]:
-        return answer(self.script, fault, asked, chat=chat)
-
-    def _whole(self, steps: list[Step], asked: int, prompt: int) -> Step:
-        """Answer a request that asked for no stream, when the last token would have come."""
-        count = min(self.script.tokens, asked)
-        message = {"role": "assistant", "content": "word " * count}
-        value = {"model": self.script.model, "choices": [{"index": 0, "message": message,
-                 "finish_reason": "stop"}], "usage": {"prompt_tokens": prompt,
-                 "completion_tokens": count}}  # fmt: skip
-        return Step(after_ns=steps[-1].after_ns, data=plain(200, value), tokens=count)
+    def _script_of(self, request: dict[str, Any]) -> Script:
+        own = request.get("reference")
+        return Script.model_validate({**self.script.model_dump(), **own}) if own else self.script
 
     def _later(self, peer: _Peer) -> None:
         when = peer.asked_ns + peer.steps[peer.next].after_ns
@@ -241,7 +239,7 @@ class ReferenceServer:
         self._over(peer)
         if peer.fault in (Fault.RESET_MID, Fault.CLOSE_MID):
             self._close(peer, reset=peer.fault is Fault.RESET_MID)
-        elif self.script.framing == "close":
+        elif peer.closes:
             self._close(peer)
 
     def _over(self, peer: _Peer) -> None:
@@ -266,6 +264,20 @@ class ReferenceServer:
         if path == "/script":
             return plain(200, self.script.model_dump(mode="json"))
         return plain(404, {"error": {"message": "not here"}})
+
+
+def _lay_out(script: Script, fault: Fault | None, asked: int, chat: bool) -> list[Step]:
+    return answer(script, fault, asked, chat=chat)
+
+
+def _whole(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:
+    """Answer a request that asked for no stream, when the last token would have come."""
+    count = min(script.tokens, asked)
+    message = {"role": "assistant", "content": "word " * count}
+    value = {"model": script.model, "choices": [{"index": 0, "message": message,
+             "finish_reason": "stop"}], "usage": {"prompt_tokens": prompt,
+             "completion_tokens": count}}  # fmt: skip
+    return Step(steps[-1].after_ns, plain(200, value), count)
 
 
 def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
