@@ -13,7 +13,11 @@ from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
-from stackchoice.commands.measuring import confirm_command, setup_engine_command
+from stackchoice.commands.measuring import (
+    confirm_command,
+    reference_server_command,
+    setup_engine_command,
+)
 from stackchoice.commands.reading import inspect_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
@@ -31,6 +35,7 @@ COMMANDS = {
     "facts": facts_command,
     "score": score_command,
     "doctor": doctor_command,
+    "reference-server": reference_server_command,
     "setup-engine": setup_engine_command,
 }
 

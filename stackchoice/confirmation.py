@@ -105,7 +105,14 @@ def describe(passport: Passport, path: Path) -> str:
         f"canaries: {passed} of {len(passport.validity.canaries_before)} passed "
         "(correctness of the stack, not quality of the model)"
     )
+    if floor := passport.validity.floor:
+        lines.append(
+            f"client floor: TTFT {floor.ttft_error:+.1%}, ITL "
+            + ("unknown" if floor.itl_error is None else f"{floor.itl_error:+.1%}")
+            + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
+        )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
+    lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
         for what, verdict in passport.verdicts.items()

@@ -32,8 +32,7 @@ _LIMITS = Limits(connect_s=10, idle_s=10, total_s=30)
 @contextmanager
 def reference_server(script: Script) -> Iterator[Endpoint]:
     """Run the reference server in a process of its own; give its address."""
-    process = spawn("stackchoice.load.reference", "--child", "--script", script.model_dump_json(),
-                    stdout=subprocess.PIPE)  # fmt: skip
+    process = spawn("stackchoice.load.reference", script.model_dump_json(), stdout=subprocess.PIPE)
     try:
         assert process.stdout
         address = process.stdout.readline().decode().strip()

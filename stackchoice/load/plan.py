@@ -80,6 +80,8 @@ class Plan(Record):
     def _steady(self) -> Plan:
         if not (isinstance(self.load, Closed) and self.load.streams == 1) and not self.warmup:
             raise ValueError("a load of several streams needs warmup >= 1, to know a service time")
+        if isinstance(self.load, Replay) and self.warmup < 2:
+            raise ValueError("a replay needs warmup >= 2, to know how many words a token takes")
         return self
 
     @property
@@ -110,8 +112,3 @@ class Plan(Record):
             return {"prompt": f"{opening}\n\n{task}", **limits}
         messages = [{"role": "system", "content": opening}, {"role": "user", "content": task}]
         return {"messages": messages, **limits}
-
-    @property
-    def is_replay(self) -> bool:
-        """Whether lengths come from a traffic file."""
-        return isinstance(self.load, Replay)

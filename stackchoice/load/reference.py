@@ -12,7 +12,6 @@ A request may carry ``"reference": {...}`` with fields of :class:`Script` that h
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import heapq
@@ -27,12 +26,15 @@ from functools import lru_cache
 from time import perf_counter_ns
 from typing import Any
 
+from stackchoice.errors import EngineError
 from stackchoice.load.child import exit_with_parent
 from stackchoice.load.script import PROMPT_TOKENS, Fault, Script, Step, answer, plain
 from stackchoice.load.ticking import wait_for
 
 #: SO_TIMESTAMPNS: the kernel's own time of arrival, so that waiting for this process counts.
 _STAMP = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
+#: Length of a body whose end is not known yet.
+_CHUNKED = 2**62
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -132,14 +134,23 @@ class ReferenceServer:
             for line in peer.seen[:blank].lower().split(b"\r\n"):
                 if line.startswith(b"content-length:"):
                     peer.need += int(line[15:])
+                elif line.startswith(b"transfer-encoding:"):
+                    peer.need = _CHUNKED
                 elif line.startswith(b"expect:") and len(peer.seen) == blank:
                     peer.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if peer.need == _CHUNKED and peer.seen.endswith(b"\r\n0\r\n\r\n"):
+            peer.seen[peer.body :] = _unchunked(peer.seen[peer.body :])
+            peer.need = len(peer.seen)
         if len(peer.seen) >= peer.need:
             peer.asked_ns = _arrival(kernel)
             head, body = bytes(peer.seen[: peer.body]), bytes(peer.seen[peer.body : peer.need])
             del peer.seen[: peer.need]
             peer.need = 0
-            self._asked_for(peer, head, body)
+            try:
+                self._asked_for(peer, head, body)
+            except (ValueError, AttributeError, TypeError) as error:  # no request of this protocol
+                peer.steps, peer.fault, peer.log, peer.next = [_refusal(error)], None, {}, 0
+                self._later(peer)
 
     def _asked_for(self, peer: _Peer, head: bytes, body: bytes) -> None:
         method, path, _ = head.split(b" ", 2)
@@ -258,6 +269,8 @@ class ReferenceServer:
     def _told(self, path: str) -> bytes:
         if path.endswith("/models"):
             return plain(200, {"object": "list", "data": [{"id": self.script.model}]})
+        if path == "/health":
+            return plain(200, {})
         if path == "/truth":
             told, self.truth = self.truth, []
             return plain(200, {"requests": told, "peak_in_flight": self.peak_in_flight})
@@ -280,6 +293,19 @@ def _whole(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:
     return Step(steps[-1].after_ns, plain(200, value), count)
 
 
+def _unchunked(body: bytearray) -> bytes:
+    """Join the chunks of a request's body."""
+    whole, at = [], 0
+    while size := int(body[at : (line := body.index(b"\r\n", at))].split(b";")[0], 16):
+        whole.append(body[line + 2 : line + 2 + size])
+        at = line + size + 4
+    return b"".join(whole)
+
+
+def _refusal(error: Exception) -> Step:
+    return Step(0, plain(400, {"error": {"message": f"not understood: {str(error)[:200]}"}}))
+
+
 def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
     """Time of arrival in ``perf_counter_ns``, by the kernel's stamp where one came along."""
     now = perf_counter_ns()
@@ -292,26 +318,12 @@ def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
     return now
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Serve until interrupted, or until standard input closes when started as a child."""
-    parser = argparse.ArgumentParser(prog="python -m stackchoice.load.reference")
-    parser.add_argument("--script", help="all of the script as JSON, in place of the options")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--child", action="store_true", help="end when standard input closes")
-    parser.add_argument("--ttft", type=float, default=0.05, help="seconds to the first token")
-    parser.add_argument("--itl", type=float, default=0.005, help="seconds between tokens")
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--fault", choices=[f.value for f in Fault])
-    parser.add_argument("--fault-every", type=int, default=1)
-    told = parser.parse_args(arguments)
-    if told.child:
-        exit_with_parent()
-    script = (
-        Script.model_validate_json(told.script) if told.script
-        else Script(ttft_s=told.ttft, itl_s=told.itl, tokens=told.tokens, fault=told.fault,
-                    fault_every=told.fault_every)
-    )  # fmt: skip
-    server = ReferenceServer(script, told.port)
+def serve(script: Script, port: int = 0) -> None:
+    """Print the address, then serve until interrupted."""
+    try:
+        server = ReferenceServer(script, port)
+    except OSError as error:
+        raise EngineError(f"port {port}: {error.strerror}; give another, or 0") from None
     print(f"http://127.0.0.1:{server.port}/v1", flush=True)
     gc.freeze()
     gc.disable()  # nothing here makes cycles, and a collection would be a pause in the truth
@@ -319,5 +331,6 @@ def main(arguments: list[str] | None = None) -> None:
         server.run()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # as a child, with its script as the one argument
+    exit_with_parent()
+    serve(Script.model_validate_json(sys.argv[1]))

@@ -39,7 +39,12 @@ class Service(Record):
     ttft_s: float | None = None
     itl_s: float | None = None
     tokens: int | None = None
-    tokens_a_word: float | None = None
+    tokens_a_word: float = 1.0
+    other_tokens: float = _FIXED_WORDS
+
+    def words_for(self, tokens: int) -> int:
+        """Words to draw for a prompt of so many tokens; what it really has is in ``usage``."""
+        return max(1, round((tokens - self.other_tokens) / self.tokens_a_word))
 
 
 class LoadRun:
@@ -97,21 +102,33 @@ class LoadRun:
 
     def warm_up(self) -> Service:
         """Send the warm-up, one after the other; its prompts share nothing with timed ones."""
-        samples = []
+        samples: list[Sample] = []
+        lengths: dict[int, int] = {}
         for number in range(self.plan.warmup):
-            body = self._body("warmup", number)
+            # A replay wants lengths: every second prompt is longer, which tells tokens a word.
+            words = self.plan.prompt_words * (4 if number % 2 and self.arrivals else 1)
+            body = self.plan.body(
+                f"{self.launch}/warmup/{number}", secrets.token_hex(4), words=words
+            )
             samples.append(self.ask(body, "warmup"))
+            if samples[-1].prompt_tokens is not None:
+                lengths[words] = samples[-1].prompt_tokens
         good = [s for s in samples if s.failure is None]
         if not good:
             return Service()
         last = good[-1]
-        words = self.plan.prompt_words + _FIXED_WORDS
+        calibrated: dict[str, float] = {}
+        if len(lengths) == 2:
+            (few, low), (many, high) = sorted(lengths.items())
+            if high > low:
+                slope = (high - low) / (many - few)
+                calibrated = {"tokens_a_word": slope, "other_tokens": low - slope * few}
         return Service(
             end_to_end_s=statistics.median(s.end_to_end_s or 0 for s in good),
             ttft_s=last.ttft_s,
             itl_s=last.itl_s or last.gap_median_s,
             tokens=last.completion_tokens or last.content_chunks,
-            tokens_a_word=last.prompt_tokens / words if last.prompt_tokens else None,
+            **calibrated,
         )
 
     # The load.
@@ -192,8 +209,7 @@ class LoadRun:
         if phase == "timed" and self.arrivals:
             arrival = self.arrivals[number % self.plan.requests]
             tokens = arrival.output_tokens
-            rate = service.tokens_a_word if service and service.tokens_a_word else 1.0
-            words = max(1, round(arrival.input_tokens / rate) - _FIXED_WORDS)
+            words = (service or Service()).words_for(arrival.input_tokens)
         seed = f"{self.launch}/{phase}/{number}"
         return self.plan.body(seed, secrets.token_hex(4), words=words, output_tokens=tokens)
 
