@@ -49,7 +49,7 @@ MAY_IMPORT = {
         "cost",
         "capacity",
     },
-    "load": {"errors", "facts"},
+    "load": {"errors", "facts", "traffic"},
     "confirm": {"errors", "facts", "load"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from stackchoice.errors import InputError
+from stackchoice.errors import StackchoiceError
 from stackchoice.load.arrivals import Closed, Constant, Poisson, Replay, offsets
 from stackchoice.load.meter import Meter
 from stackchoice.load.plan import Plan, SpendCap
@@ -149,27 +149,28 @@ def test_arrivals_follow_from_the_seed(seed: int) -> None:
 def test_constant_arrivals_and_replays(tmp_path: Path) -> None:
     assert list(islice(offsets(Constant(rate_per_s=4), ""), 4)) == [0, 0.25, 0.5, 0.75]
     path = tmp_path / "t.csv"
-    path.write_text("at_s,input_tokens,output_tokens\n7,10,20\n5,11,21\n9,12,22\n")
+    path.write_text("timestamp_s,input_tokens,output_tokens\n7,10,20\n5,11,21\n9,12,22\n")
     assert list(offsets(Replay(path=str(path), speed=2), "")) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("text", "form"),
+    ("text", "trace"),
     [
-        ("at_s,input_tokens,output_tokens\n1.5,10,20\n2,11,21\n", "own"),
+        ("timestamp_s,input_tokens,output_tokens\n1.5,10,20\n2,11,21\n", None),
         ('{"timestamp": 1500, "input_length": 10, "output_length": 20, "hash_ids": [1]}\n'
-         '{"timestamp": 2000, "input_length": 11, "output_length": 21}\n', "mooncake"),
+         '{"timestamp": 2000, "input_length": 11, "output_length": 21, "hash_ids": [2]}\n',
+         "Mooncake"),
         ("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
-         "1.5,GPT-4,10,20,30,API log\n2,GPT-4,11,21,32,API log\n", "burstgpt"),
+         "1.5,GPT-4,10,20,30,API log\n2,GPT-4,11,21,32,API log\n", "BurstGPT"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,10,20\n"
-         "2023-11-16 18:17:04.4799600,11,21\n", "azure"),
+         "2023-11-16 18:17:04.4799600,11,21\n", None),
     ],
 )  # fmt: skip
-def test_traffic_files_of_known_formats(tmp_path: Path, text: str, form: str) -> None:
+def test_traffic_files_of_known_formats(tmp_path: Path, text: str, trace: str | None) -> None:
     path = tmp_path / "traffic"
     path.write_text(text)
     traffic = read_traffic(path)
-    assert traffic.format == form
+    assert traffic.trace == trace
     first, second = traffic.arrivals
     assert (first.at_s, first.input_tokens, first.output_tokens) == (0, 10, 20)
     assert (second.at_s, second.input_tokens) == (pytest.approx(0.5), 11)
@@ -179,19 +180,20 @@ def test_traffic_files_of_known_formats(tmp_path: Path, text: str, form: str) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n", "has columns a, b; a traffic file has one of these sets: at_s, "),
-        ("", "holds no request"),
-        ("at_s,input_tokens,output_tokens\nsoon,1,1\n", ":2: time 'soon': not in s"),
-        ("at_s,input_tokens,output_tokens\nnan,1,1\n", ":2: time 'nan'"),
-        ("at_s,input_tokens,output_tokens\n1,-4,1\n", ":2: input_tokens '-4': not a count"),
-        ("at_s,input_tokens,output_tokens\n1,4\n", ":2: output_tokens 'None'"),
-        ('{"at_s": 1, "input_tokens": 1, "output_tokens": 1}\n{"at', ":2: no JSON object"),
+        ("a,b\n1,2\n", ":2: has no input_tokens; a replay needs timestamp_s"),
+        ("", "is empty"),
+        ("timestamp_s,input_tokens,output_tokens\nsoon,1,1\n", ":2: its time is no time"),
+        ("timestamp_s,input_tokens,output_tokens\nnan,1,1\n", ":2: its time is no time"),
+        ("timestamp,input_tokens,output_tokens\n3,1,1\n", ":2: its time is missing or of no known"),
+        ("timestamp_s,input_tokens,output_tokens\n1,-4,1\n", ":2: input_tokens is no count"),
+        ("timestamp_s,input_tokens,output_tokens\n1,4,\n", ":2: has no output_tokens"),
+        ('{"timestamp_s": 1, "input_tokens": 1, "output_tokens": 1}\n{"a\n', ":2: broken JSON"),
     ],
 )
 def test_a_wrong_traffic_file_names_its_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "traffic.csv"
     path.write_text(text)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(StackchoiceError) as error:
         read_traffic(path)
     assert said in str(error.value)
 

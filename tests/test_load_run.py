@@ -103,7 +103,7 @@ def test_a_replay_keeps_times_and_lengths(endpoint: Endpoint, tmp_path: Path) ->
     path = tmp_path / "traffic.csv"
     rows = [(0.00, 60, 5), (0.05, 400, 17), (0.05, 90, 1), (0.2, 60, 12)]
     lines = "\n".join(f"{at},{i},{o}" for at, i, o in rows)
-    path.write_text(f"at_s,input_tokens,output_tokens\n{lines}\n")
+    path.write_text(f"timestamp_s,input_tokens,output_tokens\n{lines}\n")
     events = run(endpoint, plan_of(Replay(path=str(path), speed=2), requests=4, warmup=2))
     timed = sorted((e for e in events if e["step"] == "timed"), key=lambda e: e["request_number"])
     start = timed[0]["intended_ns"]

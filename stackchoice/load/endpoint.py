@@ -14,7 +14,7 @@ from pydantic import field_validator
 
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
-from stackchoice.load.loop import exchange, exchange_keeping
+from stackchoice.load.exchange import exchange, exchange_keeping
 from stackchoice.load.wire import Address, Exchange, Limits, Problem
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"

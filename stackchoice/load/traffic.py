@@ -1,24 +1,16 @@
-"""A traffic file: when each request came, and how long its prompt and its answer were."""
+"""A traffic file to replay: when each request came, and how long its prompt and its answer were."""
 
 from __future__ import annotations
 
-import csv
-import datetime as dt
-import hashlib
-import json
-import math
-from collections.abc import Iterator
+import itertools
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
-from stackchoice.facts.yaml import read_yaml
-from stackchoice.load.untrusted import visible
-
-MAX_BYTES = 256 * 2**20
-MAX_TOKENS = 10_000_000
+from stackchoice.facts.load import load_facts
+from stackchoice.traffic.fields import Fields, LogRow
+from stackchoice.traffic.rows import read_rows
 
 
 class Arrival(Record):
@@ -30,11 +22,10 @@ class Arrival(Record):
 
 
 class Traffic(Record):
-    """A traffic file as read, in order of time, with its sha256."""
+    """A traffic file as read, in order of time; ``trace`` names a public one if it is one."""
 
     arrivals: tuple[Arrival, ...]
-    format: str
-    sha256: str
+    trace: str | None = None
 
     @property
     def rate_per_s(self) -> float:
@@ -43,108 +34,60 @@ class Traffic(Record):
         return len(self.arrivals) / last if last else float(len(self.arrivals))
 
 
+@lru_cache(maxsize=4)
 def read_traffic(path: Path | str, *, limit: int | None = None) -> Traffic:
-    """Read a traffic file (CSV with a header, or JSON lines) of a known format.
+    """Read a traffic file: CSV with a header or JSON lines, with any names that request logs use.
 
     Parameters
     ----------
     path
-        Columns ``at_s, input_tokens, output_tokens``, or those of a public trace named in
-        ``data/traffic_formats.yaml``.
+        Columns such as ``timestamp_s, input_tokens, output_tokens``; ``data/log_columns.yaml`` has
+        more names. An answer of no tokens is replayed as one of one token.
     limit
         Take the first so many lines only.
 
     Raises
     ------
     InputError
-        When the file cannot be read, has other columns, or a line makes no sense.
+        When a line cannot be replayed: leaving it out would be another load. It is not quoted.
+    TrafficError
+        When the file cannot be read.
     """
-    path = Path(path)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: more than {MAX_BYTES} bytes; cut it to the part you replay")
-        raw = path.read_bytes()
-        text = raw.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InputError(f"{path}: cannot be read ({reason}); give a traffic file") from None
-    formats = read_yaml(data_dir() / "traffic_formats.yaml")["formats"]
-    found: list[Arrival] = []
-    chosen: dict[str, Any] | None = None
-    first = 0.0
-    for line, row in _rows(path, text):
-        if limit is not None and len(found) >= limit:
-            break
-        if chosen is None:
-            chosen = next((f for f in formats if _columns(f) <= set(row)), None)
-            if chosen is None:
-                known = "; ".join(", ".join(sorted(_columns(f))) for f in formats)
-                has = visible(", ".join(map(str, row)), 200) or "none"
-                raise InputError(
-                    f"{path}: has columns {has}; a traffic file has one of these sets: {known}"
-                )
-            first = _seconds(path, line, row[chosen["at"]], chosen["unit"])
-        found.append(_arrival(path, line, row, chosen, first))
-    if chosen is None or not found:
+    fields = Fields(load_facts().log_columns)
+    found: list[tuple[float, int, int]] = []
+    known = None
+    for number, (line, row) in enumerate(itertools.islice(read_rows(Path(path)), limit)):
+        if isinstance(row, str):
+            raise InputError(f"{path}:{line}: {row}; correct or remove the line")
+        known = fields.trace(row) if number == 0 else known
+        found.append(_request(fields.open(row), known.time_unit if known else None, path, line))
+    if not found:
         raise InputError(f"{path}: holds no request; give a traffic file with one line for each")
-    found.sort(key=lambda a: a.at_s)
-    start = found[0].at_s
-    arrivals = [a.model_copy(update={"at_s": a.at_s - start}) for a in found]
-    digest = hashlib.sha256(raw).hexdigest()
-    return Traffic(arrivals=arrivals, format=chosen["id"], sha256=digest)
+    found.sort(key=lambda request: request[0])
+    arrivals = [
+        Arrival(at_s=at - found[0][0], input_tokens=max(1, taken), output_tokens=max(1, made))
+        for at, taken, made in found
+    ]
+    return Traffic(arrivals=arrivals, trace=known.id if known else None)
 
 
-def _columns(form: dict[str, Any]) -> set[str]:
-    return {form["at"], form["input_tokens"], form["output_tokens"]}
+def _request(row: LogRow, unit: str | None, path: Path | str, line: int) -> tuple[float, int, int]:
+    def bad(what: str, fix: str) -> InputError:
+        return InputError(f"{path}:{line}: {what}; {fix}")
 
-
-def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    if not text.lstrip().startswith("{"):
-        for number, row in enumerate(csv.DictReader(text.splitlines()), start=2):
-            yield number, {str(k).strip(): v for k, v in row.items()}
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                raise InputError(f"{path}:{number}: no JSON object; write one object a line")
-            yield number, row
-
-
-def _arrival(
-    path: Path, line: int, row: dict[str, Any], form: dict[str, Any], first: float
-) -> Arrival:
     counts = []
     for name in ("input_tokens", "output_tokens"):
-        value = row.get(form[name])
         try:
-            count = int(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            count = -1
-        if not 0 <= count <= MAX_TOKENS:
-            raise InputError(
-                f"{path}:{line}: {form[name]} {visible(str(value), 40)!r}: not a count of tokens; "
-                "correct or remove the line"
-            )
-        counts.append(max(1, count))
-    at = _seconds(path, line, row.get(form["at"]), form["unit"]) - first
-    return Arrival(at_s=at, input_tokens=counts[0], output_tokens=counts[1])
-
-
-def _seconds(path: Path, line: int, value: Any, unit: str) -> float:
+            count = row.count(name)
+        except ValueError:
+            raise bad(f"{name} is no count of tokens", "correct or remove the line") from None
+        if count is None:
+            raise bad(f"has no {name}", "a replay needs timestamp_s, input_tokens, output_tokens")
+        counts.append(count)
     try:
-        if unit == "date":
-            stamp = dt.datetime.fromisoformat(str(value).strip()[:26])
-            return stamp.replace(tzinfo=stamp.tzinfo or dt.UTC).timestamp()
-        seconds = float(value) / (1000 if unit == "ms" else 1)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise InputError(
-            f"{path}:{line}: time {visible(str(value), 40)!r}: not in {unit}; correct or remove "
-            "the line"
-        )
-    return seconds
+        moment = row.instant("arrival", unit)
+    except ValueError:
+        raise bad("its time is no time", "correct or remove the line") from None
+    if moment is None:
+        raise bad("its time is missing or of no known unit", "name the column timestamp_s or _ms")
+    return moment.seconds, counts[0], counts[1]
