@@ -49,7 +49,8 @@ MAY_IMPORT = {
         "cost",
         "capacity",
     },
-    "confirm": {"errors", "facts"},
+    "load": {"errors", "facts", "traffic"},
+    "confirm": {"errors", "facts", "load"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {
