@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "errors",
         "facts",
         "fit",
+        "logs",
         "notebooks",
         "read",
         "prices",

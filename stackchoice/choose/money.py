@@ -56,7 +56,7 @@ def volume(point: Point) -> Volume | None:
         requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,
         cache_write_tokens=requests * min(written, tokens_in - reused),
         output_tokens=requests * tokens_out, evidence=point.evidence(*paths),
-        batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_price_share"],
+        batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_hours_share"],
     )  # fmt: skip
 
 

@@ -71,6 +71,7 @@ def environment() -> Environment:
             "cents",
             "price",
             "times",
+            "share",
         )
     }
     env.globals["figure"] = figure
@@ -131,6 +132,7 @@ class Report:
             **shape_context(self.decision),
             "decode": self._decode(),
             "ledger": lambda: self._ledger,
+            "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property

@@ -192,7 +192,7 @@ class Money(Record):
     depreciation: Literal["straight line", "annuity"] = "straight line"
     switching_usd: Input[Usd] = Input()
     batch_share: Input[Share] = Input()
-    peak_price_share: Input[Share] = Input()
+    peak_hours_share: Input[Share] = Input()
     cache_write_share: Input[Share] = Input()
 
 
