@@ -77,7 +77,7 @@ def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
             engine=engine.name, platform=backend,
             work=upkeep(scenario, facts, engine.id, backend),
             releases_in_6_months=engine.releases_in_6_months,
-            metrics=engine.features.get("metrics", Datum[bool]()),
+            metrics=engine.feature("metrics"),
         )
         for engine in facts.engines.values()
         for backend in dict.fromkeys(backends)

@@ -97,6 +97,10 @@ def test_this_machine_is_probed_for_decide():
         (["report", "json-chat", "--out", "/dev/null"], "/dev/null"),
         (["confirm", "--endpoint", "http://h", "--model", "m", "--out", "/dev/null/x"], "--out"),
         (["lab", "/dev/null"], "name another folder"),
+        (["readlog", "no.log"], "cannot be read"),
+        (["readlog", "/dev/null", "--machine", "abacus"], "not in the fact base"),
+        (["readlog", "/dev/null", "--engine", "abacus"], "no log of that engine"),
+        (["readlog", "/dev/null", "--artifact", "x"], "--model"),
     ],
 )
 def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):

@@ -43,13 +43,14 @@ def volume(point: Point) -> Volume | None:
     Which tokens wait, are written to a cache or fall into peak hours counts only where it is said.
     """
     paths = (
-        "workload.users", "workload.requests_per_user_per_day", "workload.days_per_month",
-        "workload.input_tokens", "workload.output_tokens",
+        *point.volume_paths, "workload.days_per_month", "workload.input_tokens",
+        "workload.output_tokens",
     )  # fmt: skip
-    if not point.known(*paths):
+    per_day = point.requests_per_day
+    if per_day is None or not point.known(*paths):
         return None
-    users, per_day, days, tokens_in, tokens_out = (point[path] for path in paths)
-    requests = users * per_day * days
+    days, tokens_in, tokens_out = (point[path] for path in paths[-3:])
+    requests = per_day * days
     reused = tokens_in - (traffic(point).prefill_tokens or 0)
     written = min(point["money.cache_write_share"] or 0, 1) * tokens_in
     return Volume(
