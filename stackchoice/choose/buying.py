@@ -239,5 +239,4 @@ def devices(site: Site) -> int:
 
 def spares(point: Point, site: Site) -> int:
     """Replicas among :func:`replicas` that are there for one to fail: as stated, else none."""
-    stated = point.inputs.get("workload.spare_replicas")
-    return min(int(stated.value or 0) if stated else 0, replicas(site) - 1)
+    return min(point["workload.spare_replicas"] or 0, replicas(site) - 1)
