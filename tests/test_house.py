@@ -49,7 +49,8 @@ MAY_IMPORT = {
         "cost",
         "capacity",
     },
-    "confirm": {"errors", "facts"},
+    "load": {"errors", "facts", "traffic"},
+    "confirm": {"errors", "facts", "load"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {
@@ -59,6 +60,7 @@ MAY_IMPORT = {
         "errors",
         "facts",
         "fit",
+        "kernels",
         "logs",
         "notebooks",
         "read",

@@ -11,13 +11,14 @@ from stackchoice.choose.checks import Standing, standing, team_checks, traffic_c
 from stackchoice.choose.decision import Candidate, Question
 from stackchoice.choose.interactive import LIMITS
 from stackchoice.choose.judge import Failure, first_failure, verdict
+from stackchoice.choose.kernels import fallback_text
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import (
     Place,
     Site,
+    operand_of,
     places,
     served,
-    site_of,
     speed_at,
     traffic,
 )
@@ -109,6 +110,7 @@ class Judged:
             encoding=place.artifact.encoding,
             machine=place.machine.name,
             devices=place.choice.devices_per_replica,
+            fallback=fallback_text(site),
             live_sequences=site and site.live_sequences,
             decode_ceiling_tokens_per_s=site and site.speed.decode_ceiling_tokens_per_s,
             evidence=site.row.evidence if site else Evidence.STATED,
@@ -128,19 +130,16 @@ def judge_all(
     standings = memo.recall(
         ("standings",), point, facts, lambda p, f: _standings(scenario, f, p, there, memo)
     )
-    speeds = memo.recall(
-        ("speeds",), point, facts,
-        lambda p, f: {
-            (place.choice, place.artifact.id): speed_at(site_of(place, f, p, memo), f, p)
-            for place in there
-        },
-    )  # fmt: skip
     team = memo.recall(("team",), point, facts, lambda p, f: _team(scenario, f, p, there))
     flow = traffic(point)
     limits = any(point[path] is not None for path in LIMITS)
 
-    def asked(site: Site, place: Place, engine: Engine) -> tuple[Site, Failure]:
-        site = served(site, speeds[place.choice, place.artifact.id], facts, flow)
+    def asked(start: Site, place: Place, engine: Engine) -> tuple[Site, Failure]:
+        own = memo.recall(
+            ("speed", place.choice, place.artifact.id, operand_of(start)), point, facts,
+            lambda p, f: speed_at(start, f, p),
+        )  # fmt: skip
+        site = served(start, own, facts, flow)
         failed, unknown = first_failure(traffic_checks(scenario, point, site, flow, limits=limits))
         if failed is None:
             failed, more = team[engine.id, place.choice]
@@ -178,4 +177,5 @@ def _kept(site: Site | None) -> str:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"
-    return f"fits; {site.live_sequences} live sequences by {by}"
+    said = fallback_text(site)
+    return f"fits; {site.live_sequences} live sequences by {by}" + (said and f"; {said}")
