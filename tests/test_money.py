@@ -13,6 +13,7 @@ from stackchoice.choose.answer import answer
 from stackchoice.choose.buying import purchase, servers_for
 from stackchoice.choose.money import compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
+from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.prices import HourPrice
@@ -185,6 +186,11 @@ def test_people_and_their_work_are_the_scenarios_to_say(bill):
     line = next(line for line in heavier.lines if line.path == "owned")
     work = next(item for item in line.bill if item.kind == "people")
     assert "x 2" in work.note
+
+
+def test_work_for_an_engine_nobody_knows_is_an_error(changed, facts):
+    with pytest.raises(ScenarioError, match=r"team.engine_work 'sgl'.*known: llama.cpp"):
+        decide(changed("json-chat", team__engine_work={"sgl": 2}), facts)
 
 
 def test_ones_own_row_of_work_wins(facts):
