@@ -11,7 +11,7 @@ import pytest
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.choose.answer import answer
 from stackchoice.choose.buying import purchase, servers_for
-from stackchoice.choose.money import compare, path_lines, volume
+from stackchoice.choose.money import break_evens, compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, Source
@@ -263,6 +263,16 @@ def test_a_turn_is_true(bill):
     price = turns["managed price, against owned"]
     tokens, fixed = cost.volume.total_mtok, managed - usd(cost, "managed")
     assert price.at * tokens + fixed == pytest.approx(usd(cost, "owned", "total_usd"), rel=1e-9)
+
+
+def test_break_evens_alone_are_those_of_the_whole_comparison(facts):
+    scenario = load_scenario("json-chat")
+    point = likely_point(scenario, facts)
+    main = answer(scenario, facts, point)
+    _, offer = main.bought
+    alone = break_evens(facts, point, main.site, offer, main.tokens, main.lines)
+    assert alone == decide(scenario, facts).cost.break_even
+    assert break_evens(facts, point, None, offer, main.tokens, []) == []
 
 
 def test_never_names_the_smallest_change(bill):
