@@ -14,19 +14,11 @@ from stackchoice.present.report import SECTION_MIME, SECTIONS
 from stackchoice.score.capacity import ASKS
 
 NOTEBOOKS = sorted(notebooks_dir().rglob("*.ipynb"))
-ROOM = [
-    path
-    for path in NOTEBOOKS
-    if path.name
-    in (
-        "00_start.ipynb",
-        "01_hardware_fit.ipynb",
-        "02_workload_shape.ipynb",
-        "03_ops_and_cost.ipynb",
-        "04_decision.ipynb",
-        "report.ipynb",
-    )
-]
+WITHOUT_FUNCTIONS = (
+    "00_start.ipynb", "01_hardware_fit.ipynb", "02_workload_shape.ipynb", "03_ops_and_cost.ipynb",
+    "04_decision.ipynb",    "report.ipynb",
+)  # fmt: skip
+ROOM = [path for path in NOTEBOOKS if path.name in WITHOUT_FUNCTIONS]
 
 
 def read(path):

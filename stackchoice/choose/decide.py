@@ -158,6 +158,8 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.machines", machine.id, list(facts.machines))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
+    for engine in scenario.team.engine_work:
+        known("team.engine_work", engine, list(facts.engines))
 
 
 def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:
