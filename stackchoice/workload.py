@@ -131,13 +131,10 @@ def favourite(push: PushResult, alive: set[str]) -> str | None:
 
 
 def _push(rule: Rule, situation: Situation) -> PushResult:
-    values = {name: PREDICATES[name](situation) for name in [*rule.when, *rule.unless]}
-    terms = [values[name] for name in rule.when]
-    terms += [None if values[name] is None else not values[name] for name in rule.unless]
-    holds = False if False in terms else None if None in terms else True
+    holds, unknown = _holds(rule, situation)
     return PushResult(
         rule=rule.id, holds=holds,
-        unknown=[name for name, value in values.items() if value is None and holds is None],
+        unknown=unknown,
         source=rule.source.label,
         **{
             key: getattr(rule, key)
@@ -145,6 +142,18 @@ def _push(rule: Rule, situation: Situation) -> PushResult:
                         "question")
         },
     )  # fmt: skip
+
+
+def _holds(rule: Rule, situation: Situation) -> tuple[bool | None, list[str]]:
+    """Whether every condition holds; where none fails and some are unknown, which those are."""
+    unknown = []
+    for name, wanted in [*((n, True) for n in rule.when), *((n, False) for n in rule.unless)]:
+        value = PREDICATES[name](situation)
+        if value is None:
+            unknown.append(name)
+        elif value is not wanted:
+            return False, []
+    return (None if unknown else True), unknown
 
 
 def _input(path: str) -> Callable[[Situation], bool | None]:
