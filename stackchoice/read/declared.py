@@ -89,16 +89,10 @@ def read_said(
     method = formats.method(name)
     if method is None and methods.is_mlx(declared, config):
         return _mlx(declared, file, facts, config)
-    if method is None and (algo or dict_of(declared.get("quantized_layers"))):
-        method = Method(names=[name], rule="algo")
-    if method is None and (declared.get("load_in_4bit") or declared.get("load_in_8bit")):
-        method = Method(names=[name], rule="bitsandbytes")
-    if method is None and dict_of(declared.get("config_groups")):
-        method = Method(names=[name], rule="groups")
-    if method is None and ("bits" in declared or "w_bit" in declared):
-        method = Method(names=[name], rule="bits")
-    groups, unread = _groups(declared, method, facts)
     if method is None:
+        method = _unnamed(declared, name, algo)
+    groups, unread = _groups(declared, method, facts)
+    if method is None and name:
         unread = unread or f"quant_method {name!r}"
     groups += _experts(declared, config, method, facts)
     words = {algo.lower(), text_of(declared.get("format")).lower()}
@@ -109,6 +103,19 @@ def read_said(
     families = {facts.encodings[g.encoding].family for g in said.best if not g.part}
     mixed = bool(words & set(MIXED)) or len(families) > 1
     return said.model_copy(update={"mixed": mixed})
+
+
+def _unnamed(declared: dict[str, Any], name: str, algo: str) -> Method | None:
+    """Return the method that the keys themselves show; a name that no table has is no method."""
+    if algo or dict_of(declared.get("quantized_layers")):
+        return Method(names=[name], rule="algo")
+    if name:
+        return None
+    if declared.get("load_in_4bit") or declared.get("load_in_8bit"):
+        return Method(names=[], rule="bitsandbytes")
+    if dict_of(declared.get("config_groups")):
+        return Method(names=[], rule="groups")
+    return Method(names=[], rule="bits") if "bits" in declared or "w_bit" in declared else None
 
 
 def _groups(
@@ -253,3 +260,14 @@ def activations(said: Said, place: str, encodings: dict[str, Encoding]) -> dict[
         if encoding.weight_bits and encoding.activation_bits:
             found.setdefault(encoding.weight_bits, set()).add(encoding.activation_bits)
     return found
+
+
+def declared_word(said: Said | None, dtype: str | None, facts: Facts) -> str | None:
+    """Return one word for how the weights are stored: a family, ``mixed``, or the plain type."""
+    if said is None or not said.best:
+        short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+        return short.get(dtype or "", dtype)
+    if said.mixed:
+        return "mixed"
+    chosen = next((g for g in said.best if not g.part), said.best[0])
+    return facts.encodings[chosen.encoding].family
