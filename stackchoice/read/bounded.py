@@ -67,10 +67,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
                "name another file, or download it again")  # fmt: skip
     try:
         with path.open("rb") as file:
-            raw = file.read(limit + 1)
+            raw = file.read(size + 1)
     except OSError as error:
         refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
-    if len(raw) > limit:
+    if len(raw) > size:
         refuse(path, "grew while it was read", "wait for the download to end")
     return raw
 
