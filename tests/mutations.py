@@ -42,7 +42,8 @@ def corpus(folder):
     }  # fmt: skip
     mla = DENSE | {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
                    "v_head_dim": 128, "index_topk": 64, "index_head_dim": 128,
-                   "expert_dtype": "fp4", "n_routed_experts": 8, "first_k_dense_replace": 1, "compress_ratios": [0, 4, 0],
+                   "expert_dtype": "fp4", "n_routed_experts": 8, "first_k_dense_replace": 1,
+                   "compress_ratios": [0, 4, 0],
                    "sliding_window": 128, "quantization_config": {
                        "quant_method": "fp8", "weight_block_size": [128, 128]}}  # fmt: skip
     mode = {"group_size": 64, "bits": 4}
@@ -123,7 +124,7 @@ def _tree(raw, rng):
     """Change one value or key somewhere in a JSON text, or nothing where it is none."""
     try:
         tree = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw, "no JSON"
     places = []
 

@@ -42,16 +42,29 @@ def modules_of(tensors: Iterable[Tensor], formats: QuantFormats, mlx_group: int)
     mlx_group
         Weights of one scale in MLX's affine mode, which shapes alone do not tell.
     """
-    suffixes = sorted(formats.suffixes.names, key=len, reverse=True)
-    ending = re.compile("(" + "|".join(re.escape(s) for s in suffixes) + ")$")
+    dotted = frozenset(s for s in formats.suffixes.names if s.startswith("."))
+    joined = tuple(sorted((s for s in formats.suffixes.names if s not in dotted), key=len))
     together: dict[str, dict[str, Tensor]] = {}
     for tensor in tensors:
-        found = ending.search(tensor.name)
-        cut = found.start() if found and found.start() else len(tensor.name)
+        cut = len(tensor.name) - len(_suffix(tensor.name, dotted, joined))
         together.setdefault(tensor.name[:cut], {})[tensor.name[cut:]] = tensor
     part = part_finder(formats)
     return [_module(name, parts, part(name), formats, mlx_group)
             for name, parts in together.items()]  # fmt: skip
+
+
+def _suffix(name: str, dotted: frozenset[str], joined: tuple[str, ...]) -> str:
+    """Return the longest known ending of a tensor's name that leaves some name before it."""
+    found, at = "", len(name)
+    for _ in range(3):  # the longest ending has three dots
+        at = name.rfind(".", 0, at)
+        if at <= 0:
+            break
+        if name[at:] in dotted:
+            found = name[at:]
+    if not found and name.endswith(joined):
+        found = next(s for s in reversed(joined) if name.endswith(s))
+    return found if len(found) < len(name) else ""
 
 
 def part_finder(formats: QuantFormats) -> Callable[[str], str]:

@@ -33,6 +33,7 @@ class Resolver:
         self.quantised = quantised_activations
         self.groups = said.best if said else []
         self.by_name = {n: g for g in self.groups for n in g.names}
+        self.known: dict[str, str] = {}
 
     def family(self, storage: str) -> str:
         """Return the family of a storage, itself where nothing knows it."""
@@ -42,6 +43,11 @@ class Resolver:
 
     def encoding(self, module: Module) -> str:
         """Return the id of a module's encoding, "" where its activations are not declared."""
+        if module.name not in self.known:
+            self.known[module.name] = self._resolve(module)
+        return self.known[module.name]
+
+    def _resolve(self, module: Module) -> str:
         storage = module.storage
         if storage in self.encodings and storage not in self.pairs:
             aq = f"{storage}_aq"
