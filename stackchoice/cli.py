@@ -7,9 +7,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from stackchoice.commands.costing import cost_command
 from stackchoice.commands.deciding import decide_command, report_command
 from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
+from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
 from stackchoice.commands.reading import inspect_command
@@ -21,6 +23,8 @@ COMMANDS = {
     "decide": decide_command,
     "fit": fit_command,
     "inspect": inspect_command,
+    "kernels": kernels_command,
+    "cost": cost_command,
     "confirm": confirm_command,
     "report": report_command,
     "lab": lab_command,

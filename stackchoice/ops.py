@@ -25,6 +25,16 @@ class Duty(Record):
     status: Literal["named", "nobody", "not known"]
 
 
+class Ask(Record):
+    """What an engine on a platform asks: a factor of work, how often it moves, what it shows."""
+
+    engine: str
+    platform: str
+    work: Datum[float]
+    releases_in_6_months: Datum[int]
+    metrics: Datum[bool]
+
+
 class Ops(Record):
     """What the team has, against what serving by itself asks of it."""
 
@@ -33,6 +43,7 @@ class Ops(Record):
     veto: bool
     thin: list[str]
     evidence: Evidence
+    asks: list[Ask] = []
 
 
 def duties(scenario: Scenario) -> list[Duty]:
@@ -45,16 +56,61 @@ def duties(scenario: Scenario) -> list[Duty]:
     return found
 
 
-def people(facts: Facts, path: Path, *, one_user: bool, already_owned: bool) -> Datum[float]:
-    """Full-time equivalents a path takes.
+def upkeep(scenario: Scenario, facts: Facts, engine: str, backend: str) -> Datum[float]:
+    """Return the work an engine on a platform takes, as a factor on a path's operations work.
+
+    The scenario's own factor first, then the row of the platform, then that of the engine.
+    Unknown where nobody judged it.
+    """
+    own = scenario.team.engine_work.get(engine)
+    if own is not None:
+        return Datum[float](value=own, evidence=Evidence.ASSUMED, note="the scenario's own factor")
+    rows = [row for row in facts.upkeep if row.engine == engine and row.backend in (backend, None)]
+    found = max(rows, key=lambda row: row.backend is not None, default=None)
+    return found.work if found else Datum[float]()
+
+
+def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
+    """Return what each engine asks of a team on each of these platforms that it runs on."""
+    return [
+        Ask(
+            engine=engine.name, platform=backend,
+            work=upkeep(scenario, facts, engine.id, backend),
+            releases_in_6_months=engine.releases_in_6_months,
+            metrics=engine.features.get("metrics", Datum[bool]()),
+        )
+        for engine in facts.engines.values()
+        for backend in dict.fromkeys(backends)
+        if engine.platforms.get(backend, Datum[bool]()).value
+    ]  # fmt: skip
+
+
+def people(
+    facts: Facts, path: Path, *, one_user: bool, already_owned: bool, point: Point | None = None,
+    work: Datum[float] | None = None,
+) -> Datum[float]:  # fmt: skip
+    """Full-time equivalents a path takes: what the scenario says, else what is assumed.
 
     One user with a machine that is there already, or with a metered endpoint, takes none.
+    ``work`` is the engine's factor (see :func:`upkeep`); unknown counts as the reference's 1.
     """
     if one_user and (path == "managed" or (path == "owned" and already_owned)):
         return Datum[float](
             value=0.0, evidence=Evidence.ASSUMED, note="the single user is the operator"
         )
-    return facts.assumptions[f"ops_fte_{path}"].datum
+    base = facts.assumptions[f"ops_fte_{path}"].datum
+    key = f"team.ops_fte_{path}"
+    if point is not None and point[key] is not None:
+        said = point.inputs[key].origin or "the scenario's own figure"
+        return Datum[float](value=point[key], evidence=Evidence.ASSUMED, note=said)
+    if work is None or not work.known or path == "managed" or work.value == 1:
+        return base
+    factors = {end: getattr(work, end) or work.value for end in ("low", "high")}
+    return Datum[float](
+        value=base.value * work.value, low=(base.low or base.value) * factors["low"],
+        high=(base.high or base.value) * factors["high"], evidence=Evidence.ASSUMED,
+        source=base.source, note=f"{base.value:g} of an engineer x {work.value:g}: {work.note}",
+    )  # fmt: skip
 
 
 def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
@@ -72,11 +128,10 @@ def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
     if serving:
         thin = [f"nobody {d.text}" for d in nobody]
         thin += [f"not known who {d.text}" for d in found if d.status == "not known"]
-        wanted = facts.assumptions["ops_fte_owned"].datum
-        if team is not None and wanted.value is not None and team < wanted.value:
+        wanted = people(facts, "owned", one_user=False, already_owned=False, point=point).value
+        if team is not None and wanted is not None and team < wanted:
             thin.append(
-                f"the team can give {team:g} of an engineer, owning is assumed to take "
-                f"{wanted.value:g}"
+                f"the team can give {team:g} of an engineer, owning is assumed to take {wanted:g}"
             )
         if engineers is not None and engineers < facts.assumed("rotation_engineers"):
             thin.append(

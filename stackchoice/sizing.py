@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stackchoice.errors import ConfigError, ScenarioError
+from stackchoice.errors import ConfigError, InputError, ScenarioError
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
+from stackchoice.facts.links import path_over
 from stackchoice.facts.records import Artifact, Model
+from stackchoice.facts.yaml import shown
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
+from stackchoice.own_rates import own_rates
 
 #: A config.json is some kilobytes; mixed-precision files reach a hundred.
 MAX_CONFIG_BYTES = 16 * 2**20
@@ -25,6 +28,8 @@ def size_by_name(
     devices: int = 1,
     kv_dtype: str | None = None,
     engine: str | None = None,
+    interconnect: str | None = None,
+    measured: Path | str | None = None,
     facts: Facts | None = None,
 ) -> Sizing:
     """Look the names up and size.
@@ -37,6 +42,10 @@ def size_by_name(
         Size of the weights in decimal GB, for a config.json (unknown when not given).
     engine
         Engine to work cures out for; none when not given.
+    interconnect
+        What is between the devices, such as ``nvlink4`` or ``pcie5 x8``.
+    measured
+        A CSV of rates measured on this set-up, or a passport.
 
     Raises
     ------
@@ -44,6 +53,11 @@ def size_by_name(
         When a name is not in the fact base or the file cannot be read: value, reason, fix.
     """
     facts = facts or load_facts()
+    if interconnect is not None and path_over(interconnect, facts.links.values(), 2) is None:
+        raise InputError(
+            f"interconnect {shown(interconnect)!r} is not known; give a kind and, where it has "
+            f"them, its lanes (pcie5 x8); known: {', '.join(facts.links)}"
+        )
     path = Path(model)
     if model in facts.models:
         chosen = facts.models[model]
@@ -72,6 +86,8 @@ def size_by_name(
         devices=devices,
         kv_dtype=kv_dtype,
         engines=[engine] if engine else None,
+        interconnect=interconnect,
+        measured=own_rates(measured) if measured else (),
     )
 
 
@@ -147,8 +163,9 @@ def describe_sizing(found: Sizing) -> str:
         ceiling = found.speed.decode_ceiling_tokens_per_s
         lines.append(
             f"  one stream decodes {low:,.1f} to {high:,.1f} tokens/s, at most {ceiling:,.1f} "
-            f"({found.speed.decode.evidence.value})"
+            f"({found.speed.decode.evidence.value}; {'; '.join(found.speed.decode.rests_on)})"
         )
+        lines += [f"  unknown: {what}" for what in found.speed.unknown]
     for engine, cures in found.cures.items():
         for cure in cures.cures:
             lines.append(

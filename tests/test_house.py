@@ -49,12 +49,14 @@ MAY_IMPORT = {
         "fit",
         "notebooks",
         "read",
+        "prices",
         "scenario",
         "score",
         "this_machine",
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
+    "prices": {"facts"},
 }
 
 

@@ -17,7 +17,8 @@ NOTEBOOKS = sorted(notebooks_dir().rglob("*.ipynb"))
 ROOM = [
     path
     for path in NOTEBOOKS
-    if path.name in ("00_start.ipynb", "01_hardware_fit.ipynb", "report.ipynb")
+    if path.name
+    in ("00_start.ipynb", "01_hardware_fit.ipynb", "03_ops_and_cost.ipynb", "report.ipynb")
 ]
 
 
@@ -115,6 +116,29 @@ def test_hardware_fit_takes_another_scenario(tmp_path, facts):
     found = variables("01_hardware_fit.ipynb", tmp_path, live, scenario="apple-one-user")
     expected = decide(load_scenario("apple-one-user"), facts)
     assert found == [row.live_sequences for row in expected.fit.rows]
+
+
+def test_ops_and_cost_shows_what_the_library_says(tmp_path, facts):
+    found = variables("03_ops_and_cost.ipynb", tmp_path, """
+{
+    "decision": decision.model_dump_json(),
+    "people": [str(line.people_usd) for line in busier.cost.lines],
+    "curves": [curve.name for curve in decision.cost.curves],
+    "panel": (panel.error, panel.decision == decision),
+}
+""", scenario="json-chat")  # fmt: skip
+    expected = decide(load_scenario("json-chat"), facts)
+    assert json.loads(found["decision"]) == expected.model_dump(mode="json")
+    assert [float(usd) for usd in found["people"]] == [900, 7200, 9000], "twice the work"
+    assert found["curves"][0] == "managed"
+    assert found["panel"] == ("", True)
+
+
+@pytest.mark.parametrize("name", ["apple-one-user", "mixed-fleet"])
+def test_ops_and_cost_takes_another_scenario(name, tmp_path, facts):
+    totals = "[str(line.total_usd) for line in decision.cost.lines]"
+    found = variables("03_ops_and_cost.ipynb", tmp_path, totals, scenario=name)
+    assert found == [str(line.total_usd) for line in decide(load_scenario(name), facts).cost.lines]
 
 
 def test_report_writes_the_decision(tmp_path, facts):

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
-from stackchoice.cost import BreakEven, CostLine, Volume
+from stackchoice.cost import (
+    BreakEven,
+    CostLine,
+    Curve,
+    Exit,
+    Faster,
+    Hybrid,
+    Redundancy,
+    Turn,
+    Volume,
+)
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.frame import frame
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import FitRow, Speed
 from stackchoice.fit.admissions import AdmissionRow
-from stackchoice.ops import Ops
+from stackchoice.ops import Ask, Ops
 from stackchoice.workload import Conflict, Need, PushResult
 
 if TYPE_CHECKING:
@@ -98,11 +108,26 @@ class Listing(TypedDict):
 
     seller: str
     sold_as: str
+    note: str
     precision: str | None
     input_usd_per_mtok: Decimal
     cached_input_usd_per_mtok: Decimal | None
     output_usd_per_mtok: Decimal
     usd_per_month: Decimal | None
+    as_of: str
+    source: str
+
+
+class HourListing(TypedDict):
+    """One offer by the device-hour, in USD; ``taken``: whether the scenario takes its terms."""
+
+    seller: str
+    kind: str
+    terms: str
+    usd_per_device_hour: Decimal
+    devices_per_unit: int
+    usd_per_month: Decimal
+    taken: bool
     as_of: str
     source: str
 
@@ -123,7 +148,15 @@ class Cost(Record):
     owned_with_people_usd_per_month: Decimal | None = None
     lines: list[CostLine] = []
     market: list[Listing] = []
+    hours: list[HourListing] = []
     break_even: list[BreakEven] = []
+    turns: list[Turn] = []
+    curves: list[Curve] = []
+    hybrid: list[Hybrid] = []
+    redundancy: list[Redundancy] = []
+    exits: list[Exit] = []
+    faster: list[Faster] = []
+    asks: list[Ask] = []
 
 
 class Flip(Record):
@@ -203,8 +236,17 @@ class Decision(Record):
     def cost_frame(self) -> DataFrame:
         """One row per path: infrastructure, people, one-time cost and total, USD a month."""
         rows = [
-            {**line.model_dump(exclude={"parts"}), "total_usd": line.total_usd}
+            {**line.model_dump(exclude={"parts", "bill"}), "total_usd": line.total_usd}
             for line in self.cost.lines
+        ]
+        return frame(rows)
+
+    def bill_frame(self) -> DataFrame:
+        """One row per line of every path's bill, with class, source and date."""
+        rows = [
+            {"path": line.path, **item.model_dump(mode="json")}
+            for line in self.cost.lines
+            for item in line.bill
         ]
         return frame(rows)
 

@@ -130,6 +130,7 @@ def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[List
         {
             "seller": seller.name,
             "sold_as": offer.sold_as,
+            "note": offer.note,
             "precision": offer.precision.value,
             "input_usd_per_mtok": offer.price.input_usd_per_mtok,
             "cached_input_usd_per_mtok": offer.price.cached_input_usd_per_mtok,

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from stackchoice.choose import bills, turning
+from stackchoice.choose.buying import (
+    Purchase,
+    Rental,
+    devices,
+    fte_of,
+    hour_market,
+    once,
+    rental,
+    replicas,
+    server,
+)
 from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import market
-from stackchoice.choose.site import SECONDS_PER_HOUR, Site, traffic
+from stackchoice.choose.risks import Paths
+from stackchoice.choose.site import Site, traffic
 from stackchoice.cost import (
-    BreakEven,
     CostLine,
     Volume,
-    break_even,
     decimal,
     metered_usd,
     owned_energy_usd,
     owned_parts_usd,
-    rented_usd,
 )
+from stackchoice.cost.breakeven import capacity_mtok
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import HourPrice, Offer, Path, Seller, ServerPrice
-from stackchoice.ops import people
+from stackchoice.facts.records import Offer, Path, Seller
+from stackchoice.ops import asks
 from stackchoice.scenario import Point, Scenario
-
-#: The end of the throughput interval that a break-even rests on, in words.
-ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
 
 
 def volume(point: Point) -> Volume | None:
-    """Return a month of tokens, or None where users, requests or lengths are not known."""
+    """Return a month of tokens, or None where users, requests or lengths are not known.
+
+    Which tokens wait, are written to a cache or fall into peak hours counts only where it is said.
+    """
     paths = (
         "workload.users", "workload.requests_per_user_per_day", "workload.days_per_month",
         "workload.input_tokens", "workload.output_tokens",
@@ -39,9 +50,12 @@ def volume(point: Point) -> Volume | None:
     users, per_day, days, tokens_in, tokens_out = (point[path] for path in paths)
     requests = users * per_day * days
     reused = tokens_in - (traffic(point).prefill_tokens or 0)
+    written = min(point["money.cache_write_share"] or 0, 1) * tokens_in
     return Volume(
         requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,
+        cache_write_tokens=requests * min(written, tokens_in - reused),
         output_tokens=requests * tokens_out, evidence=point.evidence(*paths),
+        batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_price_share"],
     )  # fmt: skip
 
 
@@ -53,20 +67,20 @@ def path_lines(
     bought: tuple[Seller, Offer] | None,
     tokens: Volume | None,
 ) -> list[CostLine]:
-    """Return what each open path costs a month."""
+    """Return what each open path costs a month, in totals; :func:`compare` adds the bills."""
     lines = []
     if bought is not None:
         seller, offer = bought
         lines.append(
             _line(
-                facts, point, "managed", f"{offer.sold_as} at {seller.name}",
+                scenario, facts, point, "managed", f"{offer.sold_as} at {seller.name}",
                 metered_usd(tokens, offer.price) if tokens else None,
                 evidence=weakest(tokens.evidence if tokens else Evidence.ASSUMED, Evidence.STATED),
                 source=f"{offer.price.source.label}, {offer.price.starts}",
             )
         )  # fmt: skip
     if site is not None:
-        lines += _self_hosted(facts, point, site)
+        lines += _self_hosted(scenario, facts, point, site)
     return lines
 
 
@@ -79,21 +93,13 @@ def compare(
     tokens: Volume | None,
     lines: list[CostLine],
 ) -> Cost:
-    """Put the lines side by side, with the market and the break-even volumes."""
+    """Put the lines side by side, itemised, with the market and everything that could turn them."""
     by_path = {line.path: line for line in lines}
     managed, owned, rented = (by_path.get(p) for p in ("managed", "owned", "rented"))
     per_mtok = None
     if offer is not None and tokens is not None and tokens.total_mtok:
         per_mtok = metered_usd(tokens, offer.price) / decimal(tokens.total_mtok)
-    evens: list[BreakEven] = []
-    if per_mtok is not None and site is not None:
-        evens = [
-            even
-            for line in (owned, rented)
-            if line is not None
-            for even in _break_evens(facts, point, site, line, managed, per_mtok, tokens)
-        ]
-    return Cost(
+    found = Cost(
         volume=tokens,
         managed_usd_per_mtok=per_mtok,
         managed_usd_per_month=managed and managed.infrastructure_usd,
@@ -102,10 +108,26 @@ def compare(
         rented_with_people_usd_per_month=rented and _with_people(rented),
         owned_usd_per_month=owned and owned.infrastructure_usd,
         owned_with_people_usd_per_month=owned and _with_people(owned),
-        lines=lines,
+        lines=[
+            line.model_copy(
+                update={"bill": bills.itemised(scenario, facts, point, site, offer, tokens, line)}
+            )
+            for line in lines
+        ],
         market=market(scenario, facts, tokens),
-        break_even=evens,
-    )
+        asks=asks(scenario, facts, [facts.machines[c.id].backend for c in
+                                    scenario.candidates.machines]),
+    )  # fmt: skip
+    if site is None:
+        return found
+    carried = capacity_mtok_per_month(facts, point, site)
+    by_hour = [] if site.choice.already_owned else hour_market(scenario, facts, point, site)
+    turns = Paths(
+        facts=facts, point=point, site=site, tokens=tokens, lines=by_path, per_mtok=per_mtok,
+        capacity=carried, full=full_mtok_per_month(facts, point, site),
+        replicas=replicas(site), purchase=server(facts, point, site, devices(site)),
+    )  # fmt: skip
+    return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, turns)})
 
 
 def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str, float] | None:
@@ -115,80 +137,120 @@ def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str,
     """
     hours, peak = point["workload.active_hours_per_day"], point["workload.peak_factor"]
     days = point["workload.days_per_month"]
-    tokens = (point["workload.input_tokens"] or 0) + (point["workload.output_tokens"] or 0)
-    if site.replica is None or not (hours and peak and days and tokens):
+    if not (hours and peak and days):
         return None
-    seconds = SECONDS_PER_HOUR * hours * days * facts.assumed("utilisation_cap") / peak
+    cap = facts.assumed("utilisation_cap")
+    return _at_ends(point, site, hours=hours * days, utilisation_cap=cap, peak_factor=peak)
+
+
+def full_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str, float] | None:
+    """Return the tokens a replica could make in every second of a month, in millions."""
+    month = facts.assumed("hours_per_month")
+    return _at_ends(point, site, hours=month, utilisation_cap=1, peak_factor=1)
+
+
+def _at_ends(point: Point, site: Site, **planned: float) -> dict[str, float] | None:
+    tokens = (point["workload.input_tokens"] or 0) + (point["workload.output_tokens"] or 0)
+    if site.replica is None or not tokens:
+        return None
     return {
-        end: getattr(site.replica, end) * tokens * seconds / 1e6
+        end: capacity_mtok(tokens_per_s=getattr(site.replica, end) * tokens, **planned)
         for end in ("low", "middle", "high")
     }
 
 
-def _self_hosted(facts: Facts, point: Point, site: Site) -> list[CostLine]:
-    devices = site.choice.devices_per_replica * (_replicas(site))
+def _self_hosted(scenario: Scenario, facts: Facts, point: Point, site: Site) -> list[CostLine]:
     if site.choice.already_owned:
-        devices = site.choice.count
-        days = point["workload.days_per_month"]
-        hours = (point["workload.active_hours_per_day"] or 24) * (days or 0)
-        energy = owned_energy_usd(site.machine, devices, hours, facts) if days else None
-        return [
-            _line(
-                facts, point, "owned", f"{devices} x {site.machine.name}, already paid for",
-                energy, evidence=Evidence.ASSUMED, already_owned=True,
-                note="the purchase is sunk; energy at full board power in active hours, without "
-                "idle hours, host and cooling"
-                if energy is not None
-                else "the machine's power draw or the days per month are unknown",
-            )
-        ]  # fmt: skip
-    lines = []
+        return [_paid_for(scenario, facts, point, site)]
+    lines, count = [], devices(site)
     # Renting puts the data on somebody else's machine.
-    may_leave = point["constraints.data_may_leave"] is not False
-    if may_leave and (price := _hour_price(facts, site)) is not None:
-        hours = facts.assumed("hours_per_month")
-        lines.append(
-            _line(
-                facts, point, "rented", f"{devices} x {site.machine.name} at {price.seller}",
-                rented_usd(price, devices, hours), evidence=Evidence.COMPUTED,
-                note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, always on"
-                + ("" if point["constraints.data_may_leave"] else
-                   f"; the data would stand on a machine of {price.seller}"),
-                source=f"{price.source.label}, {price.starts}",
-            )
+    if point["constraints.data_may_leave"] is not False:
+        price = rental(scenario, facts, point, site, count)
+        lines.append(_rented(scenario, facts, point, site, price))
+    bought = server(facts, point, site, count)
+    return [*lines, _owned(scenario, facts, point, site, bought)]
+
+
+def _paid_for(scenario: Scenario, facts: Facts, point: Point, site: Site) -> CostLine:
+    """Hardware that is there: the purchase is sunk, and what serves many is never switched off."""
+    days, alone = point["workload.days_per_month"], point["workload.users"] == 1
+    hours = facts.assumed("hours_per_month")
+    note = "energy at full board power, host and building included, in every hour of the month"
+    if alone:
+        hours = (point["workload.active_hours_per_day"] or 24) * (days or 0)
+        note = "energy at full board power in active hours, without idle hours, host and cooling"
+    energy = None
+    if days or not alone:
+        energy = owned_energy_usd(site.machine, site.choice.count, hours, facts, housed=not alone)
+    if energy is None:
+        note = "the machine's power draw or the days per month are unknown"
+    return _line(
+        scenario, facts, point, "owned",
+        f"{site.choice.count} x {site.machine.name}, already paid for", energy, site=site,
+        evidence=Evidence.ASSUMED, already_owned=True,
+        parts={} if energy is None else {"energy": energy},
+        note=f"the purchase is sunk; {note}" if energy is not None else note,
+    )  # fmt: skip
+
+
+def _rented(
+    scenario: Scenario, facts: Facts, point: Point, site: Site, price: Rental | None
+) -> CostLine:
+    if price is None:
+        terms = ", ".join(scenario.money.rental_terms)
+        return _line(
+            scenario, facts, point, "rented", f"{devices(site)} x {site.machine.name}", None,
+            site=site, evidence=Evidence.ASSUMED,
+            note=f"no price of it on these terms is in the fact base: {terms}",
         )  # fmt: skip
-    if (server := _server(facts, site, devices)) is not None:
-        servers = -(-devices // server.devices)
-        parts = owned_parts_usd(server, servers, point["money.horizon_months"], facts)
-        lines.append(
-            _line(
-                facts, point, "owned",
-                f"{servers} server(s) with {server.devices} x {site.machine.name}",
-                sum(parts.values(), Decimal(0)), evidence=Evidence.ASSUMED, parts=parts,
-                note="no spare: one machine down is the service down" if servers == 1 else "",
-                source=f"{server.source.label}, {server.starts}",
-            )
+    leaves = point["constraints.data_may_leave"]
+    return _line(
+        scenario, facts, point, "rented",
+        f"{price.devices} x {site.machine.name} at {price.seller}", price.usd, site=site,
+        evidence=price.evidence,
+        note=f"{price.usd_per_device_hour} USD per device-hour, {price.terms}, {price.hours_note}"
+        + ("" if leaves else f"; the data would stand on a machine of {price.seller}"),
+        source=", ".join(part for part in (price.source, price.as_of) if part),
+    )  # fmt: skip
+
+
+def _owned(
+    scenario: Scenario, facts: Facts, point: Point, site: Site, bought: Purchase | None
+) -> CostLine:
+    if bought is None:
+        return _line(
+            scenario, facts, point, "owned", f"{devices(site)} x {site.machine.name}", None,
+            site=site, evidence=Evidence.ASSUMED,
+            note="no complete server with it has a price in the fact base",
         )  # fmt: skip
-    return lines
+    servers = -(-devices(site) // bought.devices)
+    parts = owned_parts_usd(
+        bought, servers, point["money.horizon_months"], facts,
+        level=scenario.money.depreciation == "annuity",
+    )  # fmt: skip
+    note = "no spare: one machine down is the service down" if servers == 1 else ""
+    return _line(
+        scenario, facts, point, "owned",
+        f"{servers} server(s) with {bought.devices} x {site.machine.name}",
+        sum(parts.values(), Decimal(0)) if parts else None, site=site, evidence=Evidence.ASSUMED,
+        parts=parts, note=note if parts else "the server's power draw is unknown, so is its bill",
+        source=", ".join(part for part in (bought.source, bought.as_of) if part),
+    )  # fmt: skip
 
 
 def _line(
-    facts: Facts, point: Point, path: Path, what: str, usd: Decimal | None, *,
+    scenario: Scenario, facts: Facts, point: Point, path: Path, what: str, usd: Decimal | None, *,
     evidence: Evidence, note: str = "", source: str = "", parts: dict[str, Decimal] | None = None,
-    already_owned: bool = False,
+    already_owned: bool = False, site: Site | None = None,
 ) -> CostLine:  # fmt: skip
-    one_user = point["workload.users"] == 1
-    fte = people(facts, path, one_user=one_user, already_owned=already_owned)
-    salary = point["money.usd_per_engineer_month"]
-    months = point["money.horizon_months"]
-    nothing_to_set_up = one_user and (already_owned or path == "managed")
-    implementation = 0.0 if nothing_to_set_up else facts.assumed(f"implementation_usd_{path}")
+    fte = fte_of(scenario, facts, point, path, site, already_owned)
+    salary, months = point["money.usd_per_engineer_month"], point["money.horizon_months"]
     return CostLine(
         path=path,
         what=what,
         infrastructure_usd=usd,
         people_usd=decimal(fte.value or 0) * decimal(salary),
-        one_time_usd=decimal(implementation) / decimal(months),
+        one_time_usd=sum(once(facts, point, path, already_owned).values()) / decimal(months),
         people_evidence=weakest(fte.evidence, point.evidence("money.usd_per_engineer_month")),
         evidence=evidence,
         parts=parts or {},
@@ -199,52 +261,3 @@ def _line(
 
 def _with_people(line: CostLine) -> Decimal | None:
     return None if line.infrastructure_usd is None else line.infrastructure_usd + line.people_usd
-
-
-def _break_evens(
-    facts: Facts, point: Point, site: Site, line: CostLine, managed: CostLine | None,
-    per_mtok: Decimal, tokens: Volume | None,
-) -> list[BreakEven]:  # fmt: skip
-    """Break-even at both ends of the throughput interval, without and with people."""
-    if line.infrastructure_usd is None or managed is None or tokens is None:
-        return []
-    capacity = capacity_mtok_per_month(facts, point, site)
-    replicas = _replicas(site)
-    fixed = line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
-    return [
-        break_even(
-            against=f"{line.path}, {ENDS[end]}",
-            fixed_usd=fixed if with_people else Decimal(0),
-            replica_usd=line.infrastructure_usd / replicas,
-            managed_usd_per_mtok=per_mtok,
-            capacity_mtok=capacity and capacity[end],
-            with_people=with_people,
-            evidence=weakest(line.evidence, tokens.evidence),
-        )
-        for with_people in (False, True)
-        for end in (("low", "high") if capacity else ("unknown",))
-    ]
-
-
-def _replicas(site: Site) -> int:
-    """Replicas the peak takes at the slow end, as far as there are candidates for them.
-
-    Whether the ones there are carry it is a question of its own, asked in the checks.
-    """
-    return min(site.replicas_needed[1], site.replicas_there) if site.replicas_needed else 1
-
-
-def _hour_price(facts: Facts, site: Site) -> HourPrice | None:
-    """Return the cheapest listed on-demand offer of this machine."""
-    found = [price for price in facts.hours if price.machine == site.machine.id]
-    return min(found, key=lambda p: p.usd_per_device_hour, default=None)
-
-
-def _server(facts: Facts, site: Site, devices: int) -> ServerPrice | None:
-    """Return the smallest complete server that holds the devices, else the largest there is."""
-    found = sorted(
-        (s for s in facts.servers if s.machine == site.machine.id), key=lambda s: s.devices
-    )
-    if not found:
-        return None
-    return next((s for s in found if s.devices >= devices), found[-1])

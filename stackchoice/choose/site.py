@@ -48,6 +48,7 @@ class Site(Record):
     cache_bytes: int
     row: FitRow
     speed: Speed
+    engine: str = ""
     admission: Admission | None = None
     live_sequences: int | None = None
     replica: Interval | None = None
@@ -137,6 +138,7 @@ def _site(
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
+        links=facts.links.values(), interconnect=choice.interconnect,
     )  # fmt: skip
     return Site(
         model=model,
@@ -165,7 +167,10 @@ def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Me
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
-    served = {"admission": admission, "live_sequences": live, **_serving(site, facts, flow, live)}
+    served = {
+        "engine": engine.id, "admission": admission, "live_sequences": live,
+        **_serving(site, facts, flow, live),
+    }  # fmt: skip
     return site.model_copy(update=served)
 
 

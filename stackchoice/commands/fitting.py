@@ -23,6 +23,12 @@ def fit_command(
     devices: Annotated[int, typer.Option(min=1, help="Devices that share one replica.")] = 1,
     kv_dtype: Annotated[str | None, typer.Option(help="Type of the cache, such as fp8.")] = None,
     engine: Annotated[str | None, typer.Option(help="Engine to work cures out for.")] = None,
+    interconnect: Annotated[
+        str | None, typer.Option(help="Link between devices, such as nvlink4 or 'pcie5 x8'.")
+    ] = None,
+    measured: Annotated[
+        Path | None, typer.Option(help="Rates of this very set-up: a CSV, or a passport.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Answer question 1 for one model on one machine: what fits, in which engine release."""
@@ -30,7 +36,8 @@ def fit_command(
 
     sizing = size_by_name(
         model, machine, context_tokens=context_tokens, artifact=artifact, weights_gb=weights_gb,
-        devices=devices, kv_dtype=kv_dtype, engine=engine,
+        devices=devices, kv_dtype=kv_dtype, engine=engine, interconnect=interconnect,
+        measured=measured,
     )  # fmt: skip
     print(sizing.model_dump_json(indent=2) if as_json else describe_sizing(sizing))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Annotated, Generic, TypeVar
 
@@ -53,6 +53,11 @@ AsOf = Annotated[
     BeforeValidator(lambda v: str(v) if isinstance(v, date | int) else v),
     Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$"),
 ]
+
+
+def days_before(day: str, days: int) -> str:
+    """Return the day that many days before a day, both written as 2026-11-29."""
+    return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
 
 
 class Source(Record):

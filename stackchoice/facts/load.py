@@ -15,6 +15,8 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
+from stackchoice.facts.kernels import KernelFacts
+from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
     Measurement,
@@ -35,8 +37,9 @@ from stackchoice.facts.records import (
     Rule,
     Seller,
     ServerPrice,
-    ShareModel,
+    Upkeep,
 )
+from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -51,10 +54,13 @@ LISTS = {
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "links.yaml": ("links", Link),
+    "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
 #: Long tables that are no YAML, and what reads them.
 TABLES = {
@@ -65,15 +71,17 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "encodings")  # fmt: skip
+         "encodings", "links")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
+KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.
 OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
 OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
             "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
-            "measurements.csv")  # fmt: skip
+            "links.yaml", "measurements.csv")  # fmt: skip
 
 
 class Facts(Record):
@@ -85,14 +93,18 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
     quant_formats: QuantFormats = Field(exclude=True, repr=False)
     share_models: list[ShareModel] = Field(default=[], exclude=True, repr=False)
+    speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
+    links: dict[str, Link] = {}
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
@@ -170,6 +182,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     formats = folder / "quant_formats.yaml"
     tables = _file(formats, folder, digest)["quant_formats"]
     read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     for key in KEYED:
         read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
@@ -197,6 +210,17 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
             digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
             read[key] = reader(folder / name)
     return read
+
+
+def _kernels(folder: Path, digest: Any) -> KernelFacts:
+    lists: dict[str, list[Any]] = {}
+    for path in sorted((folder / KERNELS).glob("*.yaml")):
+        tree = _file(path, folder, digest)
+        engine = tree.pop("engine", None)
+        for key, rows in tree.items():
+            named = [{"engine": engine, **row} if engine else row for row in rows]
+            lists.setdefault(key, []).extend(named)
+    return _record(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:

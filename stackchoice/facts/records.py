@@ -1,4 +1,4 @@
-"""The typed records of the fact base: models, machines, engines, sellers, prices, rules.
+"""The typed records of the fact base: models, machines, engines, rules; prices stand beside.
 
 Units stand in the field names. GB is 10^9 bytes, GiB is 2^30 bytes.
 """
@@ -6,15 +6,17 @@ Units stand in the field names. GB is 10^9 bytes, GiB is 2^30 bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from decimal import Decimal
-from math import exp, prod
 from typing import Any, Literal
 
 from packaging.version import Version
 from pydantic import Field, model_validator
 
 from stackchoice.facts.datum import AsOf, Datum, Record, Source
+from stackchoice.facts.prices import HourPrice as HourPrice
+from stackchoice.facts.prices import Offer as Offer
+from stackchoice.facts.prices import Seller as Seller
+from stackchoice.facts.prices import ServerPrice as ServerPrice
+from stackchoice.facts.prices import TokenPrice as TokenPrice
 
 #: A version that says it is a candidate: 1.4.0rc1, 0.33.0-rc2, 1.6.0b1 (but not build b12464).
 PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
@@ -22,6 +24,21 @@ PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
 Format = Literal["safetensors", "gguf", "mlx"]
 Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "hpu", "neuron"]
 Path = Literal["managed", "rented", "owned"]
+
+
+class WeightPart(Record):
+    """Some weights of a checkpoint that one kernel multiplies: which part, stored how.
+
+    ``encoding`` is an id of the fact base. ``container`` is the file's own ``quant_method`` (
+    ``modelopt_mixed`` where ModelOpt names an algorithm a layer), empty when not known: engines
+    treat the same numbers differently by it. ``attention`` is the cache, not the projections.
+    """
+
+    part: Literal["linear", "moe", "attention"]
+    encoding: str
+    container: str = ""
+    modules: int | None = None
+    bytes: int | None = None
 
 
 class Artifact(Record):
@@ -39,6 +56,7 @@ class Artifact(Record):
     read_bytes_per_token: Datum[int] = Datum[int]()
     weight_bits: Datum[float] = Datum[float]()
     activation_bits: Datum[int] = Datum[int]()
+    parts: Datum[list[WeightPart]] = Datum[list[WeightPart]]()
     revision: Datum[str] = Datum[str]()
     licence: Datum[str] = Datum[str]()
     note: str = ""
@@ -91,6 +109,7 @@ class Machine(Record):
     fp4_dense_tflops: Datum[float] = Datum[float]()
     int8_dense_tops: Datum[float] = Datum[float]()
     board_power_w: Datum[float] = Datum[float]()
+    interconnect: Datum[str] = Datum[str]()
     note: str = ""
 
     @property
@@ -155,74 +174,16 @@ def _order(version: str) -> Version:
     return Version(version.removeprefix("b"))
 
 
-class TokenPrice(Record):
-    """Metered price from a date on, in USD per million tokens. Appended, never overwritten."""
+class Upkeep(Record):
+    """What an engine on a platform asks of a team, against the reference stack (factor 1).
 
-    starts: AsOf
-    input_usd_per_mtok: Decimal = Field(ge=0)
-    cached_input_usd_per_mtok: Decimal | None = Field(default=None, ge=0)
-    output_usd_per_mtok: Decimal = Field(ge=0)
-    source: Source
-
-
-class Offer(Record):
-    """What one seller sells under a model's name.
-
-    One name, different products: precision, context and enforcement are facts of their own,
-    unknown where nobody says.
+    ``work`` multiplies the operations work of a path. A backend of None stands for every platform
+    without a row of its own.
     """
 
-    model: str
-    sold_as: str
-    precision: Datum[str] = Datum[str]()
-    context_tokens: Datum[int] = Datum[int]()
-    features: dict[str, Datum[bool]] = {}
-    prices: list[TokenPrice] = Field(min_length=1)
-
-    @property
-    def price(self) -> TokenPrice:
-        """The newest price."""
-        return max(self.prices, key=lambda p: p.starts)
-
-
-class Seller(Record):
-    """A managed endpoint: who sells which models, and what is known of the service."""
-
-    id: str
-    name: str
-    kind: Literal["direct", "aggregator"] = "direct"
-    features: dict[str, Datum[bool]] = {}
-    retention: Datum[str] = Datum[str]()
-    regions: Datum[list[str]] = Datum[list[str]]()
-    offers: list[Offer]
-
-    def offer(self, model_id: str) -> Offer | None:
-        """Return the offer for a model, or None when this seller has none."""
-        return next((o for o in self.offers if o.model == model_id), None)
-
-
-class HourPrice(Record):
-    """An on-demand rental price per device and hour, in USD."""
-
-    machine: str
-    seller: str
-    terms: str
-    devices_per_unit: int = Field(default=1, ge=1)
-    starts: AsOf
-    usd_per_device_hour: Decimal = Field(gt=0)
-    source: Source
-
-
-class ServerPrice(Record):
-    """Purchase price of a complete server with ``devices`` accelerators, in USD."""
-
-    machine: str
-    devices: int = Field(ge=1)
-    usd: Decimal = Field(gt=0)
-    installation_usd: Decimal = Field(ge=0)
-    power_kw: Datum[float]
-    starts: AsOf
-    source: Source
+    engine: str
+    backend: Backend | None = None
+    work: Datum[float]
 
 
 class Assumption(Record):
@@ -260,48 +221,6 @@ class Efficiency(Record):
         if not self.low <= self.middle <= self.high:
             raise ValueError("low <= middle <= high must hold")
         return self
-
-
-class ShareModel(Record):
-    """Logarithm of measured over ceiling as a sum of effects, each with its own spread.
-
-    ``terms`` maps a feature to (effect, spread); ``priors`` is the spread of a member nobody
-    measured, by kind of feature; ``rough`` widens the spread of rows by trait. ``low``,
-    ``middle`` and ``high`` are quantiles of the errors on groups left out of the fit, in units of
-    the predicted spread; they make 80 % intervals.
-    """
-
-    phase: Literal["decode", "prefill"] = "decode"
-    terms: dict[str, tuple[float, float]]
-    priors: dict[str, float]
-    spread: float = Field(gt=0)
-    rough: dict[str, float] = {}
-    low: float = -1.28
-    middle: float = 0
-    high: float = 1.28
-    rows: int = 0
-    groups: int = 0
-
-    def own_spread(self, rough: Iterable[str] = ()) -> float:
-        """Return the spread of one row of a new source, effects being exact."""
-        return self.spread * prod(self.rough.get(trait, 1.0) for trait in rough)
-
-    def predict(self, features: dict[str, float], rough: Iterable[str] = ()) -> tuple[float, float]:
-        """Return the sum of the effects and its spread, in logarithms."""
-        total, variance = 0.0, self.own_spread(rough) ** 2
-        for name, value in features.items():
-            effect, sd = self.terms.get(name, (0.0, self.priors[name.split(":")[0]]))
-            total += effect * value
-            variance += (sd * value) ** 2
-        return total, variance**0.5
-
-    def factors(
-        self, features: dict[str, float], rough: Iterable[str] = ()
-    ) -> tuple[float, float, float]:
-        """Return low, middle and high as factors of the ceiling."""
-        total, sd = self.predict(features, rough)
-        low, middle, high = (exp(total + q * sd) for q in (self.low, self.middle, self.high))
-        return low, middle, high
 
 
 class Push(Record):

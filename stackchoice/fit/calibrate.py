@@ -12,7 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.facts.records import Efficiency, ShareModel
+from stackchoice.facts.records import Efficiency
+from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import DEEP_TOKENS, fit_shares, measured_runs
 from stackchoice.fit.shrink import weighted_quantile
@@ -66,7 +67,7 @@ def write(facts: Facts, folder: Path) -> None:
     lines = [HEADER, "share_models:"]
     for model in models:
         lines.append(f"  - phase: {model.phase}")
-        for key in ("spread", "low", "middle", "high", "rows", "groups"):
+        for key in ("doubt", "spread", "low", "middle", "high", "rows", "groups"):
             lines.append(f"    {key}: {getattr(model, key)}")
         for key in ("priors", "rough", "terms"):
             lines.append(f"    {key}:")
@@ -74,6 +75,10 @@ def write(facts: Facts, folder: Path) -> None:
                 f"      '{name}': {list(value) if key == 'terms' else value}"
                 for name, value in getattr(model, key).items()
             ]
+        lines.append("    together:")
+        for name, others in model.together.items():
+            pairs = ", ".join(f"'{other}': {value}" for other, value in others.items())
+            lines.append(f"      '{name}': {{{pairs}}}")
     (folder / "shares.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     kept = [e for e in facts.efficiencies if e.evidence == "assumed"]
     text = HEADER + "efficiencies:\n" + "".join(_computed(row) for row in rows)

@@ -50,6 +50,12 @@ def need(text: dict[str, Any], key: str) -> int:
     return value
 
 
+def whole(text: dict[str, Any], key: str) -> int | None:
+    """Return a positive whole number of the config, or None where there is none."""
+    value = read(text, key)
+    return value if type(value) is int and value > 0 else None
+
+
 def counted(text: dict[str, Any], key: str, length: int) -> list[Any]:
     """Return a per-layer list of the config, which must have one entry per layer."""
     values = list(text[key])

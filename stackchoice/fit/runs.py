@@ -6,27 +6,25 @@ intervals are fitted from, and asked for, the same quantities.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from typing import Any, Literal
 
-from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Record
+from stackchoice.facts.links import Link, Path, path_over
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import Measurement, repository
 from stackchoice.facts.records import Machine
-from stackchoice.fit.cache import cache_layout
-from stackchoice.fit.parameters import count_parameters
+from stackchoice.fit.interconnect import pipeline_speedup, tensor_parallel_seconds
 
 GIGA, TERA, GIB = 10**9, 10**12, 2**30
 
-#: The ledger's names of cache types, as the configs of models spell them.
-KV_DTYPES = {
-    "bf16": "bfloat16", "f16": "float16", "fp16": "float16", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
-    "f32": "float32",
-}  # fmt: skip
-
 #: Remarks in a source that say its rate is not what a healthy run of this set-up reaches.
 DOUBTFUL = re.compile("CAUTION|power cap|multi-GPU over PCIe|2 nodes|host bound|Two sockets", re.I)
+
+#: Prompt tokens that engines multiply at once by default; a chunk streams all weights once.
+CHUNK_TOKENS = {"llama.cpp": 512, "mlx": 2048, "server": 8192, "other": 2048}
 
 #: Share of active to all parameters below which a model counts as a mixture of experts.
 SPARSE_BELOW = 0.7
@@ -35,7 +33,10 @@ SPARSE_BELOW = 0.7
 class Run(Record):
     """One stream on ``devices`` devices. None is unknown; ``cache_bytes`` are read per token.
 
-    Devices that split a model ``by_layer`` take turns at a single stream's token.
+    Devices that split a model ``by_layer`` take turns at a single stream's token; others reduce
+    the hidden state over ``link`` (None: nobody said what is between them), directly unless
+    ``peer_to_peer`` is False. ``setup`` names model, engine, backend, device, encoding and count:
+    runs that share it share their habits.
     """
 
     phase: Literal["decode", "prefill"]
@@ -58,10 +59,15 @@ class Run(Record):
     depth_tokens: int = 0
     prompt_tokens: int | None = None
     sparse: bool = False
+    vendor: str = ""
+    link: Path | None = None
     peer_to_peer: bool | None = None
+    layer_count: int | None = None
+    hidden_size: int | None = None
     sound: bool = True
     tokens_per_s: float | None = None
     source: str = ""
+    setup: tuple[str, ...] = ()
 
     @property
     def total_parameters(self) -> float | None:
@@ -71,20 +77,65 @@ class Run(Record):
         return self.active_parameters * self.total_bytes / self.active_bytes
 
     @property
+    def layers(self) -> float:
+        """Layers, else those that a model of this size usually has: 32 at 8e9 parameters.
+
+        It grows by the fourth root: Llama 3.1 8B has 32, its 70B 80 and its 405B 126 where this
+        says 55 and 85. Only a scale for what a layer costs beside its bytes.
+        """
+        return self.layer_count or 32 * ((self.total_parameters or 8e9) / 8e9) ** 0.25
+
+    @property
+    def hidden(self) -> float:
+        """Width of the hidden state, else by 12 x layers x width^2 = active parameters.
+
+        (Four width^2 of attention and eight of feed-forward, Kaplan and others 2020, table 1.)
+        """
+        return self.hidden_size or ((self.active_parameters or 8e9) / (12 * self.layers)) ** 0.5
+
+    @property
+    def chunk_tokens(self) -> int:
+        """Prompt tokens multiplied at once."""
+        prompt = self.prompt_tokens or 512
+        return min(CHUNK_TOKENS.get(self.engine_family, 2048), prompt)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether devices have to agree on every layer's result."""
+        return self.devices > 1 and not self.by_layer
+
+    @property
+    def link_seconds(self) -> float:
+        """Seconds a token costs between the devices, at least; 0 where nobody says over what."""
+        if not (self.reduces and self.link):
+            return 0.0
+        return tensor_parallel_seconds(
+            self.layers, self.hidden, self.devices, self.link,
+            tokens=1 if self.phase == "decode" else self.chunk_tokens,
+            direct=self.peer_to_peer is not False,
+        )  # fmt: skip
+
+    @property
     def ceiling(self) -> float | None:
-        """Tokens per second that the memory (decode) or the arithmetic (prefill) would allow."""
+        """Tokens per second that memory (decode) or arithmetic (prefill) and link would allow."""
         if self.phase == "decode":
             if not (self.bandwidth_gb_per_s and self.active_bytes):
                 return None
             touched = self.active_bytes + (self.cache_bytes or 0)
-            return decode_ceiling(
+            alone = decode_ceiling(
                 self.bandwidth_gb_per_s, touched, 1 if self.by_layer else self.devices
             )
-        if not (self.tera_ops_per_s and self.active_parameters):
-            return None
-        return prefill_ceiling(
-            self.tera_ops_per_s, self.active_parameters, self.devices, self.attention_operations
-        )
+        else:
+            if not (self.tera_ops_per_s and self.active_parameters):
+                return None
+            busy: float = self.devices
+            if self.by_layer:
+                chunks = math.ceil((self.prompt_tokens or 512) / self.chunk_tokens)
+                busy = pipeline_speedup(self.devices, chunks)
+            alone = prefill_ceiling(
+                self.tera_ops_per_s, self.active_parameters, busy, self.attention_operations
+            )
+        return 1 / (1 / alone + self.link_seconds)
 
 
 def decode_ceiling(bandwidth_gb_per_s: float, bytes_per_token: float, devices: int = 1) -> float:
@@ -98,7 +149,7 @@ def decode_ceiling(bandwidth_gb_per_s: float, bytes_per_token: float, devices: i
 def prefill_ceiling(
     tera_ops_per_s: float,
     active_parameters: float,
-    devices: int = 1,
+    devices: float = 1,
     attention_operations: float = 0,
 ) -> float:
     """Tokens/s if arithmetic ran at its peak: ``rate x devices / (2 x active + attention)``.
@@ -138,7 +189,7 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         row.weight_bytes_gib * GIB if row.weight_bytes_gib
         else row.params_b * GIGA * encoding.bits / 8
     )  # fmt: skip
-    rate = _rate(device, encoding.activation_bits)
+    rate = peak_rate(device, encoding.activation_bits)
     return Run(
         phase=row.phase,
         device_class=device_kind(device, row.backend),
@@ -151,7 +202,7 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         device=row.device,
         engine=row.engine.lower(),
         kernels=kernel_family(row.backend, device),
-        native_gain=_gain(device, rate),
+        native_gain=native_gain(device, rate),
         total_bytes=total,
         active_bytes=total * share,
         active_parameters=row.active_params_b * GIGA,
@@ -159,8 +210,18 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         prompt_tokens=row.prompt_tokens,
         sparse=share < SPARSE_BELOW,
         sound=not DOUBTFUL.search(row.note),
+        vendor=device.vendor,
+        link=link_over(device, None, row.device_count, facts.links.values()),
         tokens_per_s=row.tokens_per_s,
         source=repository(row.source_url),
+        setup=(
+            row.model,
+            row.engine.lower(),
+            row.backend,
+            row.device,
+            row.encoding,
+            str(row.device_count),
+        ),
     )
 
 
@@ -175,7 +236,7 @@ def device_kind(device: Any, backend: str = "") -> str:
     return device.device_class
 
 
-def _rate(device: Any, activation_bits: int) -> float | None:
+def peak_rate(device: Any, activation_bits: int) -> float | None:
     """Peak dense rate of the arithmetic that runs, else of 16 bit, in 10^12 operations/s."""
     native = {8: ("fp8_dense_tflops", "int8_dense_tops"), 4: ("fp4_dense_tflops",)}
     for name in (*native.get(activation_bits, ()), "bf16_dense_tflops"):
@@ -185,10 +246,18 @@ def _rate(device: Any, activation_bits: int) -> float | None:
     return None
 
 
-def _gain(device: Any, rate: float | None) -> float:
+def native_gain(device: Any, rate: float | None) -> float:
     """How much faster the chosen arithmetic is than 16 bit, by the data sheet."""
     base = device.bf16_dense_tflops.value
     return rate / base if rate and base else 1.0
+
+
+def link_over(device: Any, stated: str | None, devices: int, links: Iterable[Link]) -> Path | None:
+    """Return what is between the devices: what is stated, else what the machine is built with."""
+    if devices < 2:
+        return None
+    own = device.interconnect.value if isinstance(device, Machine) else None
+    return path_over(stated or own, links, devices)
 
 
 def kernel_family(backend: str, device: Any) -> str:
@@ -197,87 +266,3 @@ def kernel_family(backend: str, device: Any) -> str:
     if name in ("metal", "mlx"):
         return "apple"
     return name if name in ("cuda", "cpu") else "portable"
-
-
-def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
-    """Read the ``given`` of a speed question; what it does not say stays None."""
-    stated = given["machine"]
-    device = find_machine(stated, facts)
-    encoding = facts.speed_classes.encoding(given.get("encoding", ""))
-    config = given.get("config") or {}
-    counts = count_parameters(config)
-    active = given.get("active_params") or given.get("params")
-    total = given.get("params")
-    phase = "prefill" if ask.startswith("prefill") else "decode"
-    if active is None and counts:
-        active = counts.decode_active if phase == "decode" else counts.prefill_active
-    total = total or (counts and counts.total)
-    active_bytes = given.get("active_bytes")
-    if active_bytes is None and active and encoding:
-        active_bytes = active * encoding.bits / 8
-    bits = given.get("activation_bits") or (encoding.activation_bits if encoding else 16)
-    depth = given.get("context_tokens") or 0
-    prompt = given.get("prompt_tokens")
-    scores = 0.0
-    if counts and prompt:
-        scores = attention_operations(counts.attention_width, counts.full_layers, 0, prompt)
-    text = {**config, **config.get("text_config", {})}
-    return Run(
-        phase=phase,
-        device_class=device_kind(device, stated.get("backend", "")) if device else "gpu",
-        engine_family=facts.speed_classes.engine_family(given.get("engine", "")),
-        encoding_family=encoding.family if encoding else "any",
-        bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
-        tera_ops_per_s=_rate(device, bits) if device else None,
-        devices=given.get("tp") or stated.get("count") or 1,
-        by_layer=facts.speed_classes.splits_by_layer(given.get("engine", "")),
-        device=device.id if device else "",
-        engine=given.get("engine", "").lower(),
-        kernels=kernel_family(stated.get("backend", ""), device),
-        native_gain=_gain(device, _rate(device, bits)) if device else 1.0,
-        total_bytes=total * encoding.bits / 8 if total and encoding else active_bytes,
-        active_bytes=active_bytes,
-        active_parameters=active,
-        attention_operations=scores,
-        cache_bytes=_cache_bytes(config, given.get("kv_dtype"), depth) if depth else 0,
-        depth_tokens=depth,
-        prompt_tokens=prompt,
-        sparse=bool(
-            text.get("num_experts_per_tok") or (total and active and active / total < SPARSE_BELOW)
-        ),
-        peer_to_peer=given.get("p2p_enabled"),
-    )
-
-
-def _cache_bytes(config: dict[str, Any], kv_dtype: str | None, depth: int) -> float | None:
-    if not config:
-        return None
-    try:
-        layout = cache_layout(config, kv_dtype=KV_DTYPES.get(kv_dtype or "", kv_dtype))
-    except UnknownCacheError:
-        return None
-    return layout.bytes_per_sequence(depth)
-
-
-def find_machine(stated: dict[str, Any], facts: Facts) -> Machine | None:
-    """Find the machine a question names: most words in common, bandwidth within a tenth."""
-    words, bandwidth = _words(stated["name"]), stated.get("bandwidth_gb_per_s")
-    memory = stated.get("memory_gb") or 0
-
-    def closeness(machine: Machine) -> tuple[int, float, int]:
-        shared = len(words & _words(f"{machine.name} {machine.arch}"))
-        size = machine.memory_gb.value or 0
-        return shared, -abs(size - memory), -len(machine.name)
-
-    near = [
-        m for m in facts.machines.values()
-        if (own := m.bandwidth_gb_per_s.value) and (not bandwidth or abs(own / bandwidth - 1) < 0.1)
-    ]  # fmt: skip
-    best = max(near, key=closeness, default=None)
-    return best if best and 2 * closeness(best)[0] >= min(3, len(words)) else None
-
-
-def _words(name: str) -> set[str]:
-    for mark in "()/,":
-        name = name.replace(mark, " ")
-    return set(name.lower().split())

@@ -15,8 +15,9 @@ from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import ServingRow
-from stackchoice.facts.records import ShareModel
+from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.cache import cache_layout
+from stackchoice.fit.measured import Z80, calibrate
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.shrink import Point, fit
 
@@ -27,9 +28,6 @@ PRIORS = {"one": 10.0, "slope": 0.6, "class": 0.3, "cell": 0.2, "source": 0.3}
 
 #: Spread, in logarithms, of one row around its own set-up's habit; loads differ within a set-up.
 ROW_SPREAD = {"tpot": 0.17, "ttft": 0.45}
-
-#: Standard deviations from the middle to either end of an 80 % interval.
-Z80 = 1.2816
 
 
 class Load(Record):
@@ -173,20 +171,3 @@ def predict(
         rests_on=[f"{model.rows} serving measurements in {model.groups} groups"]
         + ([f"{len(errors)} rows of the same set-up"] if errors else []),
     )  # fmt: skip
-
-
-def calibrate(errors: list[float], spread: float, row_spread: float) -> tuple[float, float]:
-    """Return how far measured rows move a prediction, and the spread that is left.
-
-    ``errors`` are logarithms of measured over predicted. The habit of a set-up has the prior
-    variance ``spread ** 2 - row_spread ** 2``; with ``n`` rows its posterior mean is ``w x mean``
-    with ``w = prior / (prior + row / n)`` (shrinkage of a normal mean), and ``(1 - w) x prior`` of
-    its variance is left, besides that of the row to come. The spread never grows.
-    """
-    if not errors:
-        return 0.0, spread
-    row = min(row_spread**2, 0.75 * spread**2)
-    prior = spread**2 - row
-    weight = prior / (prior + row / len(errors))
-    left = (1 - weight) * prior + row
-    return weight * sum(errors) / len(errors), min(spread, left**0.5)

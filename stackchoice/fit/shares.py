@@ -11,18 +11,20 @@ from collections.abc import Iterable
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import repository
-from stackchoice.facts.records import ShareModel
-from stackchoice.fit.runs import Run, asked_run, measured_run
+from stackchoice.facts.shares import ShareModel
+from stackchoice.fit.asked import asked_run
+from stackchoice.fit.runs import Run, measured_run
 from stackchoice.fit.shrink import Point, fit
 
 #: Prior spread, in logarithms, of each kind of effect.
 PRIORS = {
-    "one": 10.0, "slope": 0.5, "prompt": 2.0, "devices": 0.4, "class": 0.2, "engine": 0.15,
+    "one": 10.0, "slope": 0.5, "prompt": 2.0, "devices": 0.4, "class": 0.3, "engine": 0.15,
     "device": 0.3, "cell": 0.2, "source": 0.4,
 }  # fmt: skip
 
-#: Prompt tokens that engines multiply at once by default; a chunk streams all weights once.
-CHUNK_TOKENS = {"llama.cpp": 512, "mlx": 2048, "server": 8192, "other": 2048}
+#: What rows count that their source warns of: capped power and slow kernels bite arithmetic, and so
+#: the prompt, more than they bite reading.
+DOUBTFUL = {"decode": 0.1, "prefill": 0.03}
 
 #: Time a layer costs beside its bytes: fused graphs, and kernels that are launched one by one.
 LAYER_MICROSECONDS = (20, 100)
@@ -44,9 +46,15 @@ def features(run: Run) -> dict[str, float]:
     known = {"one": 1.0, **slopes(run, ceiling)}
     if run.sparse:
         known["slope:sparse"] = 1.0
+    if run.reduces:
+        # What the link's own time in the ceiling does not explain, and what an unknown one costs.
+        known["devices:together"] = 1.0
+        if run.link is None:
+            known["devices:unknown link"] = 1.0
     if run.kernels == "portable" and run.encoding_family == "16-bit":
         known["class:portable 16-bit"] = 1.0
-    for name in (run.device_class, run.kernels, run.engine_family, run.encoding_family):
+    kinds = (run.device_class, run.kernels, run.engine_family, run.encoding_family, run.vendor)
+    for name in kinds:
         known[f"class:{name}"] = 1.0
     known[f"engine:{run.engine}"] = 1.0
     known[f"device:{run.device}"] = 1.0
@@ -57,33 +65,21 @@ def features(run: Run) -> dict[str, float]:
 def _decode(run: Run, ceiling: float) -> dict[str, float]:
     """Fixed time a layer, depth of unknown cache, and splitting over devices."""
     found = {
-        f"slope:{us} us a layer": -math.log1p(ceiling * us * 1e-6 * layers(run))
+        f"slope:{us} us a layer": -math.log1p(ceiling * us * 1e-6 * run.layers)
         for us in LAYER_MICROSECONDS
     }
-    if run.devices > 1 and not run.by_layer:
-        found["devices:together"] = 1.0
-    elif run.devices > 1:
+    if run.by_layer and run.devices > 1:
         found["slope:split by layer"] = math.log2(run.devices)
     if run.cache_bytes is None and run.depth_tokens:
-        cache = run.depth_tokens * layers(run) * CACHE_BYTES_PER_LAYER
+        cache = run.depth_tokens * run.layers * CACHE_BYTES_PER_LAYER
         found["slope:depth"] = -math.log1p(cache / (run.active_bytes or cache))
     return found
 
 
-def layers(run: Run) -> float:
-    """Layers a model of this size usually has: 32 at 8e9 parameters, growing by the fourth root.
-
-    Llama 3.1 8B has 32, its 70B 80 and its 405B 126 where this says 55 and 85: only a scale for
-    what a layer costs beside its bytes, how much it weighs is fitted.
-    """
-    return 32 * ((run.total_parameters or 8e9) / 8e9) ** 0.25
-
-
 def _prefill(run: Run, ceiling: float) -> dict[str, float]:
     """Weights and starts of kernels per chunk, attention where its size is not known."""
-    prompt = run.prompt_tokens or 512
-    chunk = min(CHUNK_TOKENS.get(run.engine_family, 2048), prompt)
-    starts = CHUNK_MICROSECONDS * 1e-6 * layers(run) / chunk
+    prompt, chunk = run.prompt_tokens or 512, run.chunk_tokens
+    starts = CHUNK_MICROSECONDS * 1e-6 * run.layers / chunk
     found = {"prompt:starts": -math.log1p(ceiling * starts)}
     if run.total_bytes and run.bandwidth_gb_per_s:
         seconds = run.total_bytes / (run.bandwidth_gb_per_s * 1e9 * chunk * run.devices)
@@ -91,8 +87,8 @@ def _prefill(run: Run, ceiling: float) -> dict[str, float]:
     if not run.attention_operations:
         found["prompt:depth"] = -math.log1p(run.depth_tokens / 8192)
         found["prompt:length"] = -math.log1p(prompt / 16384)
-    if run.devices > 1:
-        found["devices:together"] = 1.0
+    if run.by_layer and run.devices > 1:
+        found["devices:split by layer"] = 1.0
     if run.native_gain > 1:
         found["prompt:narrow arithmetic"] = math.log(run.native_gain)
     return found
@@ -108,7 +104,6 @@ def rough(run: Run) -> tuple[str, ...]:
         "portable card": run.kernels == "portable" and run.device_class == "gpu",
         "16-bit": run.encoding_family == "16-bit",
         "other engine": run.engine_family == "other",
-        "server": run.engine_family == "server",
         "doubtful": not run.sound,
         "cpu": run.device_class == "cpu",
         "fast": run.phase == "decode" and (run.ceiling or 0) > 150,
@@ -154,4 +149,5 @@ def points(runs: Iterable[Run]) -> list[Point]:
 def fit_shares(runs: Iterable[Run], phase: str, *, without: str | None = None) -> ShareModel:
     """Fit one phase; ``without`` leaves out every row of one source."""
     kept = [run for run in runs if run.phase == phase and run.source != without]
-    return fit(points(kept), PRIORS).model_copy(update={"phase": phase})
+    model = fit(points(kept), PRIORS, doubtful_weight=DOUBTFUL[phase])
+    return model.model_copy(update={"phase": phase})

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stackchoice.facts.datum import Record
-from stackchoice.facts.records import ShareModel
+from stackchoice.facts.shares import ShareModel
 
 #: Part of a row's weight that is shared among the rows of its group: 1 would weigh groups alike.
 GROUP_POWER = 0.8
@@ -30,11 +30,18 @@ SWEEPS = 5
 #: What a row counts that its own source warns of.
 DOUBTFUL_WEIGHT = 0.1
 
-#: A spread that stands for none.
+#: How much the variance of the effects counts beside that of a row. A new source differs in more
+#: than the priors know, so the scatter of held-out rows (which holds it too) counts for most.
+DOUBT = 1 / 3
+
+#: Correlations of effects weaker than this are left out of what is written.
+WEAK = 0.02
+
+#: The least spread a row may have.
 TINY = 1e-6
 
 #: Prior spread of the logarithm of what a rough trait multiplies the scatter by.
-ROUGH_PRIOR = 2.0
+ROUGH_PRIOR = 1.4
 
 #: Added to a residual before its logarithm is taken, so that a lucky row does not count as exact.
 ROUGH_FLOOR = 0.05
@@ -54,7 +61,13 @@ class Point(Record):
     sound: bool = True
 
 
-def fit(points: list[Point], priors: dict[str, float], *, nominal: float = 0.8) -> ShareModel:
+def fit(
+    points: list[Point],
+    priors: dict[str, float],
+    *,
+    nominal: float = 0.8,
+    doubtful_weight: float = DOUBTFUL_WEIGHT,
+) -> ShareModel:
     """Fit effects on all points and the quantiles of errors with each group left out in turn.
 
     Parameters
@@ -63,26 +76,25 @@ def fit(points: list[Point], priors: dict[str, float], *, nominal: float = 0.8) 
         Prior spread of every kind of feature: the text before ``:`` in its name.
     nominal
         Share of held-out errors, each group weighing the same, that the interval shall hold.
+    doubtful_weight
+        What a row counts that its own source warns of.
     """
-    system = _System(points, priors)
-    effects, pull = system.settle()
-    model = ShareModel(terms=system.terms(effects), priors=priors, spread=NOISE)
+    system = _System(points, priors, doubtful_weight)
+    effects, inverse, pull = system.settle()
     errors, doubt = np.zeros(len(points)), np.zeros(len(points))
     for rows in system.rows.values():
-        held = effects if len(system.rows) == 1 else system.solve(pull, without=rows)
-        bare = model.model_copy(update={"terms": system.terms(held), "spread": TINY})
-        for i in rows:
-            middle, doubt[i] = bare.predict(points[i].features)
-            errors[i] = points[i].value - middle
-    model = model.model_copy(update=system.scatter(errors))
-    sds = [
-        (doubt[i] ** 2 + model.own_spread(points[i].rough) ** 2) ** 0.5 for i in range(len(points))
-    ]
+        held = (effects, inverse) if len(system.rows) == 1 else system.solve(pull, without=rows)
+        errors[rows], doubt[rows] = system.held_out(rows, *held)
+    scattered = system.scatter(errors)
+    model = ShareModel(
+        terms=system.terms(effects, inverse), together=system.together(inverse), priors=priors,
+        doubt=round(DOUBT, 4), **scattered,
+    )  # fmt: skip
+    own = np.array([model.own_spread(point.rough) for point in points])
+    sds = np.sqrt(own**2 + DOUBT * doubt)
     weights = [1 / len(system.rows[p.group]) for p in points]
     tail = (1 - nominal) / 2
-    low, middle, high = (
-        weighted_quantile(errors / np.array(sds), weights, q) for q in (tail, 0.5, 1 - tail)
-    )
+    low, middle, high = (weighted_quantile(errors / sds, weights, q) for q in (tail, 0.5, 1 - tail))
     return model.model_copy(
         update={
             "low": round(min(low, middle), 4), "middle": round(middle, 4),
@@ -109,7 +121,9 @@ class _System:
     source's habit is unknown, so its spread goes into that of the rows.
     """
 
-    def __init__(self, points: list[Point], priors: dict[str, float]) -> None:
+    def __init__(
+        self, points: list[Point], priors: dict[str, float], doubtful_weight: float
+    ) -> None:
         self.points = points
         self.rows: dict[str, list[int]] = {}
         for i, point in enumerate(points):
@@ -125,33 +139,54 @@ class _System:
         for i, point in enumerate(points):
             for name, value in point.features.items():
                 self.matrix[i, column[name]] = value
-        self.weight[[i for i, p in enumerate(points) if not p.sound]] *= DOUBTFUL_WEIGHT
+        self.weight[[i for i, p in enumerate(points) if not p.sound]] *= doubtful_weight
         self.target = np.array([p.value for p in points])
         kinds = [name.split(":")[0] for name in self.names] + ["source"] * len(self.rows)
         self.ridge = np.diag([priors[kind] ** -2 for kind in kinds])
 
     def solve(self, pull: np.ndarray, without: list[int] = ()) -> tuple[np.ndarray, np.ndarray]:
-        """Return effects and their spread, some rows left out."""
+        """Return effects and their covariance, some rows left out."""
         weight = self.weight * pull
         weight[list(without)] = 0
         scaled = self.matrix.T * weight
         inverse = np.linalg.inv(scaled @ self.matrix + self.ridge)
-        return inverse @ (scaled @ self.target), np.sqrt(np.diag(inverse))
+        return inverse @ (scaled @ self.target), inverse
 
-    def settle(self) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """Return the effects and how much each row pulls once outliers have been tamed."""
+    def settle(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return effects, covariance, and how much rows pull once outliers have been tamed."""
         pull = np.ones(len(self.points))
         for _ in range(SWEEPS):
-            effects = self.solve(pull)
-            rest = self.target - self.matrix @ effects[0]
+            effects, inverse = self.solve(pull)
+            rest = self.target - self.matrix @ effects
             pull = np.minimum(1, HUBER / np.maximum(np.abs(rest), 1e-12))
-        return effects, pull
+        return effects, inverse, pull
 
-    def terms(self, effects: tuple[np.ndarray, np.ndarray]) -> dict[str, tuple[float, float]]:
+    def held_out(
+        self, rows: list[int], effects: np.ndarray, inverse: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return errors of rows and the variance of what was expected, the groups' own left out."""
+        own = len(self.names)
+        seen, known = self.matrix[rows, :own], inverse[:own, :own]
+        errors = self.target[rows] - seen @ effects[:own]
+        return errors, np.einsum("ij,jk,ik->i", seen, known, seen)
+
+    def terms(self, effects: np.ndarray, inverse: np.ndarray) -> dict[str, tuple[float, float]]:
         """Effects and spreads by name, those of the groups left out."""
-        pairs = zip(*effects, strict=True)
-        rounded = [(round(float(v), 4), round(float(sd), 4)) for v, sd in pairs]
-        return dict(zip(self.names, rounded, strict=False))
+        pairs = zip(self.names, effects, np.sqrt(np.diag(inverse)), strict=False)
+        return {name: (round(float(v), 4), round(float(sd), 4)) for name, v, sd in pairs}
+
+    def together(self, inverse: np.ndarray) -> dict[str, dict[str, float]]:
+        """Correlations of effects that some row combines, each pair once, weak ones left out."""
+        own = len(self.names)
+        met = (self.matrix[:, :own] != 0).astype(float)
+        sd = np.sqrt(np.diag(inverse)[:own])
+        correlation = inverse[:own, :own] / np.outer(sd, sd)
+        strong = np.triu((met.T @ met > 0) & (np.abs(correlation) >= WEAK), 1)
+        found: dict[str, dict[str, float]] = {}
+        for i, j in zip(*np.nonzero(strong), strict=True):
+            row = found.setdefault(self.names[i], {})
+            row[self.names[j]] = round(float(correlation[i, j]), 3)
+        return found
 
     def scatter(self, errors: np.ndarray) -> dict[str, Any]:
         """Spread of a row of a new source, and by which factor each rough trait widens it."""

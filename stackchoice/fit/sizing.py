@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from stackchoice.errors import InputError, UnknownCacheError
@@ -12,6 +13,7 @@ from stackchoice.fit.admissions import AdmissionRow, admission_rows
 from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.cures import Cures, Situation, cures
+from stackchoice.fit.measured import MeasuredRate
 from stackchoice.fit.memory import GB, FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.speed import Speed, batch_one_speed
 
@@ -58,6 +60,8 @@ def size(
     devices: int = 1,
     kv_dtype: str | None = None,
     engines: list[str] | None = None,
+    interconnect: str | None = None,
+    measured: Iterable[MeasuredRate] = (),
 ) -> Sizing:
     """Answer question 1 for one artifact on some devices of a machine.
 
@@ -65,6 +69,9 @@ def size(
     ----------
     engines
         Engines to work cures out for; none when not given, since cures search the whole fact base.
+        Speed is that of the engine where one is given, else of any.
+    interconnect, measured
+        What is between the devices, and rates measured on this set-up; see ``batch_one_speed``.
 
     Raises
     ------
@@ -117,7 +124,10 @@ def size(
         admissions=admissions,
         speed=batch_one_speed(
             model, artifact, machine, facts.efficiencies, devices=devices,
-            cache_bytes=per_sequence or 0,
+            cache_bytes=per_sequence or 0, shares=facts.share_models, classes=facts.speed_classes,
+            engine=engines[0] if engines and len(engines) == 1 else "",
+            links=facts.links.values(), interconnect=interconnect, measured=measured,
+            cache_at=layout.bytes_per_sequence if layout else None,
         ),
         cures={
             engine: cures(

@@ -7,12 +7,18 @@ multiplies, so compute is its ceiling. Public measurements reach a share of eith
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import SpeedClasses
-from stackchoice.facts.records import Artifact, Efficiency, Machine, Model, ShareModel
-from stackchoice.fit.runs import Run, device_kind, kernel_family
-from stackchoice.fit.shares import features, rough
+from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
+from stackchoice.facts.shares import ShareModel
+from stackchoice.fit.config import text_config, whole
+from stackchoice.fit.measured import MeasuredRate, calibrated_factors
+from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
 
 GIGA = 10**9
 
@@ -22,6 +28,9 @@ ASSUMED_BASIS = {
     "GB/s unpacked": "an assumed rate at which one thread unpacks weights",
 }
 TERA = 10**12
+
+#: Where data sheets and clocks stop explaining that a stream is faster than its ceiling.
+ABOVE = 1.12
 
 
 class Speed(Record):
@@ -66,6 +75,10 @@ def batch_one_speed(
     shares: list[ShareModel] | None = None,
     classes: SpeedClasses | None = None,
     engine: str = "",
+    links: Iterable[Link] = (),
+    interconnect: str | None = None,
+    measured: Iterable[MeasuredRate] = (),
+    cache_at: Callable[[int], int] | None = None,
 ) -> Speed:
     """Return the speed of a single stream.
 
@@ -74,48 +87,61 @@ def batch_one_speed(
     cache_bytes
         Cache and state of the sequence at its depth, read once per token beside the weights.
     devices
-        Devices that share one replica; rates add up, which no interconnect quite allows, unless
-        the engine splits by layer: then one device at a time works on a single stream's token.
+        Devices that share one replica. They read and multiply side by side and agree on every
+        layer's result over the link between them, unless the engine splits by layer: then one
+        device at a time works on a single stream's token.
     threads
         ``"one"`` for an engine held to one CPU thread, else ``"all"``.
     shares, classes, engine
         The fitted shares of the ceiling, how runs are grouped, and the engine's id where it is
         decided; without them the class's own percentiles are used.
+    links, interconnect
+        Kinds of links, and a text that names the one in use (``pcie5 x8``); the machine's own
+        where nothing is said, and unknown where that is a slot.
+    measured
+        Rates measured on this very set-up: they move the interval and narrow it.
+    cache_at
+        Bytes of cache at a number of tokens, for those rates; else ``cache_bytes`` at every depth.
     """
     unknown = []
     read = read_bytes(artifact)
     step = None if read is None else read + cache_bytes
-    bandwidth = machine.bandwidth_gb_per_s.value
-    by_layer = bool(classes and classes.splits_by_layer(engine))
-    reading = 1 if by_layer else devices
-    ceiling = bandwidth * GIGA * reading / step if bandwidth and step else None
-    if ceiling is None:
-        unknown.append("bytes read per token" if bandwidth else "memory bandwidth")
     rate = _compute_rate(artifact, machine)
-    active = model.active_parameters.value or model.parameters.value
-    prefill = rate * TERA * devices / (2 * active) if rate and active else None
+    path = link_over(machine, interconnect, devices, links)
+    base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
+    base = base.model_copy(update={"link": path})
+    runs = {phase: base.model_copy(update={"phase": phase}) for phase in ("decode", "prefill")}
+    ceiling, prefill = runs["decode"].ceiling, runs["prefill"].ceiling
+    if ceiling is None:
+        known = machine.bandwidth_gb_per_s.known
+        unknown.append("bytes read per token" if known else "memory bandwidth")
     if prefill is None:
-        unknown.append("compute rate" if active else "parameters")
-    intervals = {
-        "decode": (ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
-        "prefill": (prefill, machine.bf16_dense_tflops.evidence, 0),
-    }
+        unknown.append("compute rate" if base.active_parameters else "parameters")
+    if base.reduces and path is None:
+        unknown.append("the link between the devices (the ceilings leave its time out)")
+    over = [path.evidence] if path and base.reduces else []
     found = {}
-    for phase, (top, evidence, step_bytes) in intervals.items():
+    for phase, top, kind, read_at_once in (
+        ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
+        ("prefill", prefill, machine.bf16_dense_tflops.evidence, 0),
+    ):
+        evidence = weakest(kind, *over)
         fitted = next((m for m in shares or () if m.phase == phase), None)
         if fitted and classes and top and threads == "all":
-            run = _run(phase, model, artifact, machine, classes, engine, devices, cache_bytes, rate)
-            found[phase] = _fitted(fitted, run, top, evidence)
+            seen = [_seen(runs[phase], m, cache_at) for m in measured if m.phase == phase]
+            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen)
         else:
             share = efficiency(efficiencies, machine, phase, threads)
-            found[phase] = _interval(top, share, evidence, step_bytes)
+            found[phase] = _interval(top, share, evidence, read_at_once)
     return Speed(
         bytes_per_decode_step=step,
         decode_ceiling_tokens_per_s=ceiling,
         decode=found["decode"],
         prefill_ceiling_tokens_per_s=prefill,
         prefill=found["prefill"],
-        evidence=weakest(artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence),
+        evidence=weakest(
+            artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence, *over
+        ),
         unknown=unknown,
     )
 
@@ -200,31 +226,60 @@ def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
 
 
 def _run(
-    phase: str, model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses,
+    model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses | None,
     engine: str, devices: int, cache_bytes: int, rate: float | None,
 ) -> Run:  # fmt: skip
-    encoding = classes.encoding(artifact.encoding)
+    encoding = classes.encoding(artifact.encoding) if classes else None
+    family = classes.engine_family(engine) if classes and engine else "any"
     total, read = artifact.weights_bytes.value, read_bytes(artifact)
     base = machine.bf16_dense_tflops.value
+    text = text_config(model.config.value or {})
     return Run(
-        phase=phase, device_class=device_kind(machine), kernels=kernel_family("", machine),
-        engine_family=classes.engine_family(engine) if engine else "any", engine=engine.lower(),
+        phase="decode", device_class=device_kind(machine), kernels=kernel_family("", machine),
+        engine_family=family, engine=engine.lower(), vendor=machine.vendor,
         encoding_family=encoding.family if encoding else "any", device=machine.id,
         bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
-        by_layer=classes.splits_by_layer(engine),
+        by_layer=bool(classes and classes.splits_by_layer(engine)),
         native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
         active_parameters=model.active_parameters.value or model.parameters.value,
         cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
+        layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
     )  # fmt: skip
 
 
-def _fitted(model: ShareModel, run: Run, ceiling: float, rate_class: Evidence) -> Interval:
-    low, middle, high = (f * ceiling for f in model.factors(features(run), rough(run)))
+def _fitted(
+    model: ShareModel, run: Run, ceiling: float, rate_class: Evidence, seen: list[Run]
+) -> Interval:
+    low, middle, high = (f * ceiling for f in calibrated_factors(model, run, seen))
+    moved = [f"{len(seen)} rates measured on this set-up"] if seen else []
     return Interval(
         low=low, middle=middle, high=high, unit="tokens/s",
         evidence=weakest(Evidence.COMPUTED, rate_class),
-        rests_on=[f"{model.rows} public measurements in {model.groups} groups"],
+        rests_on=[f"{model.rows} public measurements in {model.groups} groups", *moved],
     )  # fmt: skip
+
+
+def _seen(run: Run, row: MeasuredRate, cache_at: Callable[[int], int] | None) -> Run:
+    """Return the run that was measured: the same set-up at its own depth and prompt.
+
+    Raises
+    ------
+    InputError
+        When it decoded faster than memory can be read: then it was another set-up.
+    """
+    seen = run.model_copy(
+        update={
+            "tokens_per_s": row.tokens_per_s, "prompt_tokens": row.prompt_tokens,
+            "cache_bytes": cache_at(row.context_tokens) if cache_at else run.cache_bytes,
+        }
+    )  # fmt: skip
+    if row.phase == "decode" and seen.ceiling and row.tokens_per_s > ABOVE * seen.ceiling:
+        raise InputError(
+            f"a measured decode rate of {row.tokens_per_s:,.1f} tokens/s is above the ceiling of "
+            f"{seen.ceiling:,.1f}: another quantisation, draft tokens or a sum over streams; give "
+            "rates of one stream of this very set-up"
+        )
+    return seen
 
 
 def _interval(

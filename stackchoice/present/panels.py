@@ -28,7 +28,7 @@ NO_ENGINE = "none"
 MOST = 10**12
 
 
-class _Panel(ipywidgets.VBox):
+class Panel(ipywidgets.VBox):
     """Fields of text and choice, a message and a view. ``values`` are the last valid texts."""
 
     def __init__(self, facts: Facts, fields: dict[str, Any], values: dict[str, str]) -> None:
@@ -86,7 +86,7 @@ class _Panel(ipywidgets.VBox):
         self.view.value = self._table().html
 
 
-class SizingPanel(_Panel):
+class SizingPanel(Panel):
     """Question 1 for any artifact on any machine of the fact base.
 
     Parameters
@@ -156,7 +156,7 @@ class SizingPanel(_Panel):
         return sizing_table(self.sizing)
 
 
-class PremisePanel(_Panel):
+class PremisePanel(Panel):
     """Which premises reproduce what an engine printed at its start.
 
     The first values are those of a start on a GH200 whose pool line two premises reproduce.

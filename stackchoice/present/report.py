@@ -18,9 +18,11 @@ from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
+from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.record import decision_record
 from stackchoice.present.sources import sources
+from stackchoice.prices import Quote, quotes
 from stackchoice.scenario import Scenario, load_scenario
 from stackchoice.score import Score, score_public
 from stackchoice.score.capacity import ASKS as MEMORY_ASKS
@@ -57,7 +59,18 @@ def environment() -> Environment:
     )  # fmt: skip
     env.filters |= {
         name: getattr(text, name)
-        for name in ("number", "usd", "gb", "both_units", "interval", "volume", "label")
+        for name in (
+            "number",
+            "usd",
+            "gb",
+            "both_units",
+            "interval",
+            "volume",
+            "label",
+            "cents",
+            "price",
+            "times",
+        )
     }
     env.globals["figure"] = figure
     return env
@@ -111,10 +124,16 @@ class Report:
             "old": lambda as_of: text.is_old(as_of, self.today),
             "memory": charts.memory_chart(self.decision.fit),
             "admissions": admission_table(self.decision.fit.admissions),
-            "cost": charts.cost_chart(self.decision.cost),
+            "costs": charts.cost_chart(self.decision.cost),
+            "curves": volume_chart(self.decision.cost),
+            "quotes": self._quotes,
             "decode": self._decode(),
             "ledger": lambda: self._ledger,
         }
+
+    @cached_property
+    def _quotes(self) -> tuple[list[Quote], str]:
+        return quotes(self.facts, self.decision.fit.model, self.today)
 
     @cached_property
     def _ledger(self) -> Score:

@@ -59,6 +59,24 @@ def usd(value: Decimal | float | None) -> str:
     return f"{value:,.0f} USD" if abs(value) >= 100 else f"{value:,.2f} USD"
 
 
+def cents(value: Decimal | float | None) -> str:
+    """Return an amount in USD to the cent, or ``unknown``."""
+    return UNKNOWN if value is None else f"{value:,.2f} USD"
+
+
+def price(value: Decimal) -> str:
+    """Return a price as it is listed, without the zeros at its end; at most five digits."""
+    short = f"{value:.5g}" if value != value.to_integral_value() else f"{value:f}"
+    return f"{Decimal(short).normalize():,f}"
+
+
+def times(gain: float | None) -> str:
+    """Return a gain as a factor: 0.1 is "1.1 times", 0 is "any gain", None is "never"."""
+    if gain is None:
+        return "never"
+    return f"{number(1 + gain)} times" if gain else "any gain"
+
+
 def gb(size: int | None) -> str:
     """Return bytes as decimal GB."""
     return UNKNOWN if size is None else f"{size / GB:,.2f} GB"

@@ -1,4 +1,4 @@
-"""Checkpoints as they lie on disk: files within bounds, encodings, layers, contradictions."""
+"""What people really have, read within bounds: the files of a checkpoint, the log of an engine."""
 
 from stackchoice.read.build import declarations, inspect_checkpoint
 from stackchoice.read.inspection import Inspection

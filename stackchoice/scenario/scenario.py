@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from stackchoice.facts.datum import Record
+from stackchoice.facts.prices import Terms
 from stackchoice.scenario.inputs import NOT_KNOWN, Input
 
 #: The name of the machine that the product probes instead of looking it up.
@@ -44,6 +45,7 @@ Int = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Float, Field(gt=0, le=1e9)]
 Tokens = Annotated[Int, Field(ge=0, le=100_000_000)]
 Share = Annotated[Float, Field(ge=0, le=1)]
+Fte = Annotated[Float, Field(ge=0, le=1000)]
 Seconds = Annotated[Float, Field(gt=0, le=86_400)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
@@ -58,12 +60,16 @@ class ModelChoice(Record):
 
 
 class MachineChoice(Record):
-    """A candidate machine: how many devices, how many a replica takes, and who has it."""
+    """A candidate machine: how many devices, how many a replica takes, and who has it.
+
+    ``interconnect`` is what is between them (``pcie5 x8``), where it is not the machine's own.
+    """
 
     id: Name
     count: Int = Field(default=1, ge=1, le=100_000)
     devices_per_replica: Int = Field(default=1, ge=1, le=1024)
     already_owned: bool = False
+    interconnect: Name | None = None
 
     @model_validator(mode="after")
     def _a_replica_is_no_larger_than_the_machine(self) -> MachineChoice:
@@ -129,24 +135,49 @@ class Workload(Record):
 
 
 class Team(Record):
-    """Who looks after it. Each duty has a name, or ``nobody``."""
+    """Who looks after it. Each duty has a name, or ``nobody``.
+
+    ``ops_fte_*`` are the engineers that a path takes, ``engine_work`` a factor on them by engine;
+    what is not said is taken from the published assumptions.
+    """
 
     engineers: Input[Annotated[Float, Field(ge=0, le=100_000)]] = Input()
     ops_share_each: Input[Share] = Input()
     upgrades: Who = "not known"
     watches_p99: Who = "not known"
     awake_at_night: Who = "not known"
+    ops_fte_managed: Input[Fte] = Input()
+    ops_fte_rented: Input[Fte] = Input()
+    ops_fte_owned: Input[Fte] = Input()
+    engine_work: dict[Name, Annotated[Float, Field(ge=0, le=100)]] = {}
     runtime_engineering: Input[bool] = Input(value=False)
     accepts_young_ecosystem: Input[bool] = Input(value=False)
 
 
 class Money(Record):
-    """What may be spent and what an engineer costs. USD."""
+    """What may be spent, what an engineer costs, and on which terms things are bought. USD.
+
+    ``rental_terms`` are the kinds of offer that a price is taken from: a spot machine, which can
+    be taken away, only where it is named. ``usd_per_device_hour``, ``server_usd`` and
+    ``commitment_discount`` are quotes of one's own; ``switching_usd`` is what leaving what runs
+    today costs once. The shares say which tokens can wait for batch prices, fall into a seller's
+    peak hours, and are written to a cache that charges for it.
+    """
 
     can_fund_devices: Input[Annotated[Float, Field(ge=0, le=1e6)]] = Input()
     usd_per_engineer_month: Input[Usd] = Input()
     horizon_months: Input[Annotated[Float, Field(gt=0, le=240)]] = Input()
     dominant_cost: Literal["throughput", "people", "balanced"] = "balanced"
+    rental_terms: list[Terms] = Field(default=["on demand", "community"], min_length=1)
+    rented_hours: Literal["always on", "active hours"] = "always on"
+    usd_per_device_hour: Input[Annotated[Usd, Field(gt=0)]] = Input()
+    commitment_discount: Input[Share] = Input()
+    server_usd: Input[Annotated[Usd, Field(gt=0)]] = Input()
+    depreciation: Literal["straight line", "annuity"] = "straight line"
+    switching_usd: Input[Usd] = Input()
+    batch_share: Input[Share] = Input()
+    peak_price_share: Input[Share] = Input()
+    cache_write_share: Input[Share] = Input()
 
 
 class Constraints(Record):

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections import Counter
+from pathlib import Path
 
-from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.load import Facts, data_dir, load_facts
 from stackchoice.facts.measurements import repository
+from stackchoice.facts.shares import SpeedScore
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
+from stackchoice.score.calibrated import calibrated_answers
 from stackchoice.score.speed import ASKS, answer_run
 from stackchoice.score.unknown import Unknown
 
 #: Share outside a nominal 80 % interval; misses are charged 2 / ALPHA times their distance.
 ALPHA = 0.2
+
+HEADER = """\
+# How good the speed intervals are, each row answered with its own repository left out of the fit.
+# Written by python -m stackchoice.score.ledger --write DATE; the report quotes it.
+sources:
+  ledger: {{title: 'python -m stackchoice.score.ledger', as_of: '{as_of}'}}
+speed_scores:
+"""
 
 
 def answers(facts: Facts) -> list[dict[str, object]]:
@@ -77,10 +89,48 @@ def summary(found: list[dict[str, object]]) -> dict[str, dict[str, float]]:
     return table
 
 
-def main() -> None:
-    """Print the table: ``python -m stackchoice.score.ledger``."""
-    for ask, row in summary(answers(load_facts())).items():
-        print(ask, *(f"{key}={value:.3g}" for key, value in row.items()))
+def scores(facts: Facts) -> list[SpeedScore]:
+    """Score all rows, then those of set-ups measured twice, before and after one row of theirs."""
+    found = [
+        SpeedScore(ask=ask, rows_of="all", **_kept(row))
+        for ask, row in summary(answers(facts)).items()
+    ]
+    for calibrated, lines in calibrated_answers(facts, 1).items():
+        found += [
+            SpeedScore(
+                ask=ask, rows_of="set-ups measured twice", seen=int(calibrated), **_kept(row)
+            )
+            for ask, row in summary(lines).items()
+        ]
+    return found
+
+
+def _kept(row: dict[str, float]) -> dict[str, float]:
+    return {key: round(value, 3) for key, value in row.items() if key in SpeedScore.model_fields}
+
+
+def write(found: list[SpeedScore], as_of: str, folder: Path) -> None:
+    """Write ``speed_ledger.yaml`` into a ``data/`` folder."""
+    lines = [HEADER.format(as_of=as_of)]
+    for score in found:
+        pairs = score.model_dump(exclude={"source"}).items()
+        text = ", ".join(f"{key}: {value}" for key, value in pairs)
+        lines.append(f"  - {{{text}, source: ledger}}\n")
+    (folder / "speed_ledger.yaml").write_text("".join(lines), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the scores: ``python -m stackchoice.score.ledger [--write DATE]``."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument(
+        "--write", metavar="DATE", help="also into data/, with the day it holds for"
+    )
+    chosen = parser.parse_args(arguments)
+    found = scores(load_facts())
+    for score in found:
+        print(*(f"{key}={value}" for key, value in score.model_dump(exclude={"source"}).items()))
+    if chosen.write:
+        write(found, chosen.write, data_dir())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import repository
-from stackchoice.facts.records import ShareModel
-from stackchoice.fit.runs import Run, asked_run
-from stackchoice.fit.shares import features, fit_shares, measured_runs, rough
+from stackchoice.facts.shares import ShareModel
+from stackchoice.fit.asked import asked_run
+from stackchoice.fit.measured import calibrated_factors
+from stackchoice.fit.runs import Run
+from stackchoice.fit.shares import fit_shares, measured_runs
 from stackchoice.fit.speculation import speculative_speedup
 from stackchoice.score.unknown import Unknown
 
@@ -58,7 +60,7 @@ def answer_run(run: Run, facts: Facts, source_url: str | None) -> dict[str, floa
         )  # fmt: skip
         raise Unknown(f"no ceiling: {missing} cannot be had from what is given")
     model = share_model(run.phase, facts, source_url)
-    low, middle, high = (f * ceiling for f in model.factors(features(run), rough(run)))
+    low, middle, high = (f * ceiling for f in calibrated_factors(model, run))
     return {"tokens_per_s": middle, "low": low, "high": high, "ceiling_tokens_per_s": ceiling}
 
 

@@ -1,0 +1,226 @@
+"""What a review asks of a path: one card dead, the way out, and what a faster stack may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from stackchoice.choose.buying import Purchase, fte_of
+from stackchoice.choose.site import Site
+from stackchoice.cost import (
+    CostLine,
+    Exit,
+    Faster,
+    Redundancy,
+    Volume,
+    decimal,
+    owned_parts_usd,
+)
+from stackchoice.cost.machines import book_value
+from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
+from stackchoice.facts.datum import Evidence
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Path
+from stackchoice.ops import upkeep
+from stackchoice.scenario import Point, Scenario
+
+SELF_HOSTED: tuple[Path, ...] = ("owned", "rented")
+#: The gain that the question of people is asked with.
+TEN_PERCENT = Decimal("0.1")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The lines of one point with what their turning points need."""
+
+    facts: Facts
+    point: Point
+    site: Site
+    tokens: Volume | None
+    lines: dict[Path, CostLine]
+    per_mtok: Decimal | None
+    capacity: dict[str, float] | None
+    full: dict[str, float] | None
+    replicas: int
+    purchase: Purchase | None
+
+    @property
+    def own(self) -> list[CostLine]:
+        """The self-hosted lines with a known bill, cheapest first."""
+        known = [self.lines[p] for p in SELF_HOSTED if p in self.lines]
+        known = [line for line in known if line.infrastructure_usd is not None]
+        return sorted(known, key=lambda line: (line.total_usd, line.path))
+
+    @property
+    def managed(self) -> CostLine | None:
+        """The managed line, where its bill is known."""
+        line = self.lines.get("managed")
+        return line if line and line.infrastructure_usd is not None else None
+
+
+def redundancy(paths: Paths) -> Iterator[Redundancy]:
+    """What one spare costs, and what happens without one."""
+    if (managed := paths.managed) is not None:
+        yield Redundancy(
+            path="managed", replicas=1, spares=1, extra_usd=Decimal(0),
+            total_usd=managed.total_usd, evidence=Evidence.ASSUMED,
+            without="a second seller is paid only for what it serves; keeping it tested is work "
+            "that is not priced here",
+        )  # fmt: skip
+    for path in SELF_HOSTED:
+        if (line := paths.lines.get(path)) is not None:
+            yield _spare(paths, line)
+
+
+def _spare(paths: Paths, line: CostLine) -> Redundancy:
+    count, owned = paths.replicas, paths.site.choice.already_owned
+    there = paths.site.replicas_there - count if owned else 0
+    if there > 0:
+        extra: Decimal | None = Decimal(0)
+        without = f"{there} of {there + count} replicas that are there are not needed at the peak"
+    else:
+        extra = None if line.infrastructure_usd is None else line.infrastructure_usd / count
+        extra = _bought_spare(paths) if owned else extra
+        without = (
+            "the service is down until the card is replaced or another is rented" if count == 1
+            else f"one of {count} down leaves {(count - 1) / count:.0%} of the rate, below what "
+            "the peak takes"
+        )  # fmt: skip
+    total = line.total_usd
+    return Redundancy(
+        path=line.path, replicas=count, spares=max(1, there), extra_usd=extra,
+        total_usd=total + extra if extra is not None and total is not None else None,
+        without=without, evidence=line.total_evidence,
+    )  # fmt: skip
+
+
+def _bought_spare(paths: Paths) -> Decimal | None:
+    """Return what one more replica's servers cost a month, bought new beside those that are there.
+
+    As listed, over their life; None where no list has them.
+    """
+    bought = paths.purchase
+    if bought is None:
+        return None
+    servers = -(-paths.site.choice.devices_per_replica // bought.devices)
+    months = paths.point["money.horizon_months"]
+    parts = owned_parts_usd(bought, servers, months, paths.facts)
+    return sum(parts.values(), Decimal(0)) if parts else None
+
+
+def exits(paths: Paths) -> Iterator[Exit]:
+    """What leaving each path at the end of the horizon costs: what is stranded, and the move."""
+    point, facts = paths.point, paths.facts
+    months = decimal(point["money.horizon_months"])
+    moves = {p: decimal(facts.assumed(f"implementation_usd_{p}")) for p in ("managed", "rented")}
+    if paths.managed is not None:
+        yield Exit(
+            path="managed", usd=moves["rented"], evidence=Evidence.ASSUMED,
+            what="nothing is stranded; setting up rented machines instead, once",
+        )  # fmt: skip
+    if "rented" in paths.lines:
+        committed = point["money.commitment_discount"]
+        bound = "; what is left of the commitment comes on top" if committed else ""
+        yield Exit(
+            path="rented", usd=moves["managed"], evidence=Evidence.ASSUMED,
+            what=f"rent ends with the machine{bound}; setting up the managed endpoint, once",
+        )  # fmt: skip
+    if "owned" not in paths.lines:
+        return
+    bought = paths.purchase
+    if bought is None or paths.site.choice.already_owned:
+        yield Exit(
+            path="owned", usd=moves["managed"], evidence=Evidence.ASSUMED,
+            what="the machine is yours whatever it still brings; setting up the managed endpoint",
+        )  # fmt: skip
+        return
+    servers = -(-paths.site.choice.devices_per_replica * paths.replicas // bought.devices)
+    residual = bought.usd * decimal(facts.assumed("residual_share"))
+    book = servers * book_value(
+        price=bought.usd, residual=residual, installation=bought.installation_usd,
+        life=decimal(facts.assumed("server_life_months")), after=months,
+    )  # fmt: skip
+    yield Exit(
+        path="owned", usd=book + moves["managed"], evidence=Evidence.ASSUMED,
+        what=f"{book:,.0f} USD stand on the books after {float(months):g} months and come back "
+        "only by a sale; setting up the managed endpoint",
+    )  # fmt: skip
+
+
+def faster(scenario: Scenario, paths: Paths) -> Iterator[Faster]:
+    """From which gain another stack pays for its people, against the chosen one."""
+    if not paths.own or not paths.own[0].infrastructure_usd:
+        return
+    line, facts, point, site = paths.own[0], paths.facts, paths.point, paths.site
+    salary = decimal(point["money.usd_per_engineer_month"])
+    chosen = facts.engines[site.engine].name if site.engine else "this stack"
+    if salary and line.people_usd:
+        yield _at_most(line, paths.replicas, chosen, salary)
+    owned = site.choice.already_owned
+    now = fte_of(scenario, facts, point, line.path, site, owned)
+    if not now.value:  # a single user works for nobody
+        return
+    for engine in facts.engines.values():
+        runs = engine.platforms.get(site.machine.backend)
+        work = upkeep(scenario, facts, engine.id, site.machine.backend)
+        if engine.id == site.engine or runs is None or not runs.value or not work.known:
+            continue
+        there = site.model_copy(update={"engine": engine.id})
+        fte = fte_of(scenario, facts, point, line.path, there, owned)
+        extra = decimal(fte.value or 0) - decimal(now.value or 0)
+        yield _against(engine.name, chosen, extra, line, paths.replicas, salary)
+
+
+def _at_most(line: CostLine, replicas: int, chosen: str, salary: Decimal) -> Faster:
+    machines = line.infrastructure_usd or Decimal(0)
+    most = fte_that_pays(machines, TEN_PERCENT, salary)
+    whole = whole_gain_that_pays(machines, Decimal(replicas), Decimal(0))
+    text = (
+        f"pays for at most {most:.4f} of an engineer more: it can save {most * salary:,.0f} of "
+        f"{machines:,.0f} USD a month"
+    )
+    if whole.is_infinite():
+        text += "; with one replica nothing is saved, since no machine goes"
+    else:
+        text += f"; a whole replica goes from {times(whole)} on"
+    return Faster(
+        engine="any stack ten percent faster", against=chosen, extra_fte=float(most),
+        gain=float(TEN_PERCENT), with_whole_replicas=_finite(whole), text=text,
+        evidence=line.total_evidence,
+    )  # fmt: skip
+
+
+def _against(
+    engine: str, chosen: str, extra: Decimal, line: CostLine, replicas: int, salary: Decimal
+) -> Faster:
+    machines, people = line.infrastructure_usd or Decimal(0), extra * salary
+    gain = gain_that_pays(machines, max(extra, Decimal(0)), salary)
+    whole = whole_gain_that_pays(machines, Decimal(replicas), max(people, Decimal(0)))
+    if extra <= 0:
+        text = "takes no more people than the chosen one"
+        gain = whole = Decimal(0)
+    elif gain.is_infinite():
+        text = (
+            f"never: {extra:.3g} of an engineer more costs {people:,.0f} USD a month, all machines "
+            f"together cost {machines:,.0f}"
+        )
+    else:
+        text = f"{people:,.0f} USD a month for people: pays from {times(gain)} on"
+        text += (
+            ", if machines came in fractions; no whole one that goes would pay"
+            if whole.is_infinite() else f"; with whole replicas from {times(whole)} on"
+        )  # fmt: skip
+    return Faster(
+        engine=engine, against=chosen, extra_fte=float(extra), gain=_finite(gain),
+        with_whole_replicas=_finite(whole), text=text, evidence=line.total_evidence,
+    )  # fmt: skip
+
+
+def times(gain: Decimal | float) -> str:
+    """Return a gain as words: 0.1 is "1.1 times as fast"."""
+    return f"{1 + float(gain):.3g} times as fast"
+
+
+def _finite(value: Decimal) -> float | None:
+    return float(value) if value.is_finite() else None

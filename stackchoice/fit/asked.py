@@ -1,0 +1,124 @@
+"""A speed question of the ledger read as a run: what it does not say stays unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Machine
+from stackchoice.fit.cache import cache_layout
+from stackchoice.fit.config import text_config, whole
+from stackchoice.fit.parameters import count_parameters
+from stackchoice.fit.runs import (
+    SPARSE_BELOW,
+    Run,
+    attention_operations,
+    device_kind,
+    kernel_family,
+    link_over,
+    native_gain,
+    peak_rate,
+)
+
+#: The ledger's names of cache types, as the configs of models spell them.
+KV_DTYPES = {
+    "bf16": "bfloat16", "f16": "float16", "fp16": "float16", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
+    "f32": "float32",
+}  # fmt: skip
+
+
+def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
+    """Read the ``given`` of a speed question; what it does not say stays None."""
+    stated = given["machine"]
+    device = find_machine(stated, facts)
+    encoding = facts.speed_classes.encoding(given.get("encoding", ""))
+    config = given.get("config") or {}
+    counts = count_parameters(config)
+    active = given.get("active_params") or given.get("params")
+    total = given.get("params")
+    phase = "prefill" if ask.startswith("prefill") else "decode"
+    if active is None and counts:
+        active = counts.decode_active if phase == "decode" else counts.prefill_active
+    total = total or (counts and counts.total)
+    active_bytes = given.get("active_bytes")
+    if active_bytes is None and active and encoding:
+        active_bytes = active * encoding.bits / 8
+    bits = given.get("activation_bits") or (encoding.activation_bits if encoding else 16)
+    depth = given.get("context_tokens") or 0
+    prompt = given.get("prompt_tokens")
+    scores = 0.0
+    if counts and prompt:
+        scores = attention_operations(counts.attention_width, counts.full_layers, 0, prompt)
+    text = {**config, **text_config(config)}
+    devices = given.get("tp") or stated.get("count") or 1
+    return Run(
+        phase=phase,
+        device_class=device_kind(device, stated.get("backend", "")) if device else "gpu",
+        engine_family=facts.speed_classes.engine_family(given.get("engine", "")),
+        encoding_family=encoding.family if encoding else "any",
+        bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
+        tera_ops_per_s=peak_rate(device, bits) if device else None,
+        devices=devices,
+        by_layer=_by_layer(given, facts),
+        device=device.id if device else "",
+        engine=given.get("engine", "").lower(),
+        kernels=kernel_family(stated.get("backend", ""), device),
+        native_gain=native_gain(device, peak_rate(device, bits)) if device else 1.0,
+        total_bytes=total * encoding.bits / 8 if total and encoding else active_bytes,
+        active_bytes=active_bytes,
+        active_parameters=active,
+        attention_operations=scores,
+        cache_bytes=_cache_bytes(config, given.get("kv_dtype"), depth) if depth else 0,
+        depth_tokens=depth,
+        prompt_tokens=prompt,
+        sparse=bool(
+            text.get("num_experts_per_tok") or (total and active and active / total < SPARSE_BELOW)
+        ),
+        vendor=device.vendor if device else "",
+        link=link_over(device, given.get("interconnect"), devices, facts.links.values()),
+        peer_to_peer=given.get("p2p_enabled"),
+        layer_count=whole(text, "num_hidden_layers"),
+        hidden_size=whole(text, "hidden_size"),
+    )
+
+
+def _by_layer(given: dict[str, Any], facts: Facts) -> bool:
+    """Whether devices hold whole layers: the mode that is stated, else the engine's default."""
+    if mode := given.get("split_mode"):
+        return str(mode).lower() in ("layer", "pipeline")
+    return facts.speed_classes.splits_by_layer(given.get("engine", ""))
+
+
+def _cache_bytes(config: dict[str, Any], kv_dtype: str | None, depth: int) -> float | None:
+    if not config:
+        return None
+    try:
+        layout = cache_layout(config, kv_dtype=KV_DTYPES.get(kv_dtype or "", kv_dtype))
+    except UnknownCacheError:
+        return None
+    return layout.bytes_per_sequence(depth)
+
+
+def find_machine(stated: dict[str, Any], facts: Facts) -> Machine | None:
+    """Find the machine a question names: most words in common, bandwidth within a tenth."""
+    words, bandwidth = _words(stated["name"]), stated.get("bandwidth_gb_per_s")
+    memory = stated.get("memory_gb") or 0
+
+    def closeness(machine: Machine) -> tuple[int, float, int]:
+        shared = len(words & _words(f"{machine.name} {machine.arch}"))
+        size = machine.memory_gb.value or 0
+        return shared, -abs(size - memory), -len(machine.name)
+
+    near = [
+        m for m in facts.machines.values()
+        if (own := m.bandwidth_gb_per_s.value) and (not bandwidth or abs(own / bandwidth - 1) < 0.1)
+    ]  # fmt: skip
+    best = max(near, key=closeness, default=None)
+    return best if best and 2 * closeness(best)[0] >= min(3, len(words)) else None
+
+
+def _words(name: str) -> set[str]:
+    for mark in "()/,":
+        name = name.replace(mark, " ")
+    return set(name.lower().split())

@@ -1,0 +1,165 @@
+"""Has this release caught up with this architecture: feature by feature, yes, no or unknown."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from stackchoice.errors import StackchoiceError
+from stackchoice.facts.datum import Datum, Evidence, Record
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Engine
+from stackchoice.fit.admission import admit
+from stackchoice.fit.config import text_config
+from stackchoice.fit.moment import Moment, reached, read_moment
+from stackchoice.fit.path.resolve import KernelPath
+from stackchoice.fit.release import read_release
+
+#: Rules of admission that follow an engine's own allocator.
+OWN_RULES = ("block_groups", "token_pool", "cells")
+#: Keys of a config that count draft layers.
+DRAFT = ("mtp_num_hidden_layers", "num_nextn_predict_layers", "num_mtp_layers")
+RECURRENT = ("linear_attention", "mamba")
+
+
+class Feature(Record):
+    """One feature of one release for one architecture. ``since`` is the first release known."""
+
+    name: str
+    answer: Literal["yes", "no", "unknown"]
+    since: str = ""
+    evidence: Evidence | None = None
+    source: str = ""
+    note: str = ""
+
+
+def caught_up(
+    config: dict[str, Any],
+    engine_id: str,
+    release: str | None,
+    facts: Facts,
+    path: KernelPath | None = None,
+    *,
+    vision: bool = False,
+) -> list[Feature]:
+    """Return what a release has of an architecture.
+
+    Parameters
+    ----------
+    config
+        The model's ``config.json``.
+    path
+        The kernel path of its weights, for the quantisation; left out when not given.
+    vision
+        Whether the model takes images.
+    """
+    engine = facts.engines[engine_id]
+    release = release or engine.latest.version
+    moment = read_moment(release, engine_id, facts.kernels)
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    found = [_registered(engine, name, moment, facts), _cache(config, engine, release, facts)]
+    text = text_config(config)
+    if any(text.get(key) or config.get(key) for key in DRAFT):
+        found.append(_supported("draft head", "draft_head", engine, name, moment, facts))
+    if _recurrent(text):
+        found.append(_prefix_caching(engine, release, facts))
+    if vision or config.get("vision_config"):
+        found.append(_supported("vision", "vision", engine, name, moment, facts))
+    if path is not None:
+        found.append(_quantisation(path))
+    return found
+
+
+def _registered(engine: Engine, name: str, moment: Moment, facts: Facts) -> Feature:
+    known = engine.architectures.get(name, Datum[str]())
+    return _since("registered", known, engine.id, moment, facts)
+
+
+def _supported(
+    label: str, feature: str, engine: Engine, name: str, moment: Moment, facts: Facts
+) -> Feature:
+    row = next(
+        (r for r in facts.kernels.support
+         if (r.engine, r.feature) == (engine.id, feature)
+         and (name in r.architectures or "*" in r.architectures)), None,
+    )  # fmt: skip
+    return _since(label, row.since if row else Datum[str](), engine.id, moment, facts)
+
+
+def _since(label: str, known: Datum[str], engine_id: str, moment: Moment, facts: Facts) -> Feature:
+    """Answer from a first release: ``any``, ``no``, or a number to compare with."""
+    if known.value is None:
+        return Feature(name=label, answer="unknown", note=known.note or "no source tells")
+    shared = {
+        "name": label, "evidence": known.evidence, "note": known.note,
+        "source": known.source.label if known.source else "",
+    }  # fmt: skip
+    if known.value in ("any", "no"):
+        return Feature(answer="yes" if known.value == "any" else "no", **shared)
+    has = reached(moment, known.value, engine_id, facts.kernels)
+    answer = {True: "yes", False: "no", None: "unknown"}[has]
+    return Feature(answer=answer, since=known.value, **shared)
+
+
+def _cache(config: dict[str, Any], engine: Engine, release: str, facts: Facts) -> Feature:
+    """Whether the release's own allocator is modelled for this cache."""
+    label = "cache modelled"
+    try:
+        found = admit(
+            engine.id, release, config, pool_bytes=2**36, context_tokens=4096,
+            settings={"max_num_batched_tokens": 8192}, facts=facts,
+        )  # fmt: skip
+    except StackchoiceError as error:
+        return Feature(name=label, answer="unknown", note=str(error))
+    note = "; ".join(found.notes)
+    if found.live_sequences is None:
+        return Feature(name=label, answer="unknown", note=note or "no sourced rule")
+    own = found.rule in OWN_RULES
+    return Feature(
+        name=label, answer="yes" if own else "unknown", evidence=found.evidence,
+        note=note if own else "a plain quotient: the engine's own rule is not sourced",
+    )  # fmt: skip
+
+
+def _prefix_caching(engine: Engine, release: str, facts: Facts) -> Feature:
+    """Whether prefix caching is on for models with recurrent state."""
+    label = "prefix caching with recurrent state"
+    version = read_release(release, engine).version
+    rows = [
+        f for f in facts.memory.allocators
+        if (f.engine, f.key, f.family) == (engine.id, "prefix_caching", "hybrid")
+    ]  # fmt: skip
+    datum = facts.memory.fact(engine.id, "prefix_caching", version, "hybrid") if rows else Datum()
+    if datum.value is None:
+        return Feature(name=label, answer="unknown", note="no source tells for such models")
+    first = next((f.since for f in rows if f.value.value is True), "")
+    return Feature(
+        name=label, answer="yes" if datum.value else "no", since=first,
+        evidence=datum.evidence, source=datum.source.label if datum.source else "",
+        note=datum.note or "the release's default",
+    )  # fmt: skip
+
+
+def _quantisation(path: KernelPath) -> Feature:
+    label = "its quantisation"
+    if path.loads is None:
+        note = next((p.prefill.note for p in path.parts if p.loads is None), "parts not known")
+        return Feature(name=label, answer="unknown", note=note)
+    said = path.refusals() or path.fallbacks or path.parts
+    phase = said[0].prefill
+    return Feature(
+        name=label, answer="yes" if path.loads else "no", since=phase.releases,
+        evidence=phase.evidence, source=phase.source.label if phase.source else "",
+        note=phase.arithmetic_text + (f"; {phase.note}" if phase.note else ""),
+    )  # fmt: skip
+
+
+def _recurrent(text: dict[str, Any]) -> bool:
+    kinds = text.get("layer_types") or []
+    pattern = text.get("hybrid_override_pattern") or ""
+    return (
+        any(kind in RECURRENT for kind in kinds if isinstance(kind, str))
+        or (isinstance(pattern, str) and "M" in pattern)
+        or bool(text.get("linear_attn_config"))
+        or bool(text.get("full_attention_interval") and text.get("linear_num_value_heads"))
+    )

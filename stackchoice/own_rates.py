@@ -1,0 +1,92 @@
+"""Rates of one's own: a table, or the passport of a measured arm, read for one set-up."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from statistics import median
+
+from pydantic import ValidationError
+
+from stackchoice.confirm.passport import Passport
+from stackchoice.errors import InputError
+from stackchoice.facts.yaml import shown
+from stackchoice.fit.measured import MeasuredRate
+
+#: A table of rates is some lines; whoever has a million does not need our prior.
+MAX_BYTES = 2**20
+COLUMNS = ("phase", "tokens_per_s", "context_tokens", "prompt_tokens")
+
+
+def own_rates(path: Path | str) -> list[MeasuredRate]:
+    """Read a CSV with the columns of :data:`COLUMNS` (the first two at least), or a passport.
+
+    A passport counts as one rate of each phase, the median of its requests.
+
+    Raises
+    ------
+    InputError, PassportError
+        With file, line, value, reason and fix.
+    """
+    path = Path(path)
+    return _passport(path) if path.suffix == ".json" else _table(path)
+
+
+def _table(path: Path) -> list[MeasuredRate]:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(
+            f"{path}: cannot be read ({reason}); give a CSV of rates or a passport"
+        ) from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"{path}: more than {MAX_BYTES} bytes; give the rates of one set-up")
+    rows = csv.DictReader(text.splitlines())
+    unknown = [name for name in rows.fieldnames or [] if name not in COLUMNS]
+    missing = [name for name in COLUMNS[:2] if name not in (rows.fieldnames or [])]
+    if unknown or missing:
+        wrong = f"column {shown(unknown[0])!r} is not known" if unknown else f"no {missing[0]!r}"
+        raise InputError(f"{path}:1: {wrong}; the columns are {', '.join(COLUMNS)}")
+    found = []
+    for row in rows:
+        try:
+            found.append(MeasuredRate.model_validate({k: v for k, v in row.items() if v}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = first["loc"][0] if first["loc"] and first["loc"][0] else "a value too many"
+            raise InputError(
+                f"{path}:{rows.line_num}: {where} is {shown(first['input'])}: {first['msg']}; "
+                f"the columns are {', '.join(COLUMNS)}"
+            ) from None
+    if not found:
+        raise InputError(f"{path}: holds no rate; give a line for each, under the header")
+    return found
+
+
+def _passport(path: Path) -> list[MeasuredRate]:
+    passport = Passport.load(path)
+    if not passport.validity.valid:
+        reasons = shown("; ".join(passport.validity.reasons) or "it says so")
+        raise InputError(f"{path}: the run was not valid ({reasons}); measure again")
+    asked = [s.prompt_tokens for s in passport.samples if s.prompt_tokens]
+    given = [s.completion_tokens for s in passport.samples if s.completion_tokens]
+    prompt = int(median(asked)) if asked else None
+    results, found = passport.results, []
+    if results.decode_tokens_per_s:
+        found.append(
+            MeasuredRate(
+                phase="decode", tokens_per_s=results.decode_tokens_per_s.median,
+                context_tokens=(prompt or 0) + (int(median(given)) // 2 if given else 0),
+            )
+        )  # fmt: skip
+    prefill = results.server_prefill_tokens_per_s or results.prefill_tokens_per_s
+    if prefill:
+        found.append(
+            MeasuredRate(phase="prefill", tokens_per_s=prefill.median, prompt_tokens=prompt)
+        )
+    if not found:
+        raise InputError(f"{path}: holds no rate of decode or prefill; measure again")
+    return found

@@ -1,0 +1,96 @@
+"""Widgets of question 3 and cost: prices, people and terms typed in, every path at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+from stackchoice.choose import Decision, decide
+from stackchoice.facts import Facts
+from stackchoice.present.charts import cost_chart
+from stackchoice.present.curves import volume_chart
+from stackchoice.present.fields import shown, written
+from stackchoice.present.panels import Panel
+from stackchoice.present.report import Section, environment, style
+from stackchoice.present.widgets import dropdown, text_field
+from stackchoice.scenario import Scenario, parse_scenario
+
+#: What the panel asks: path in the scenario file -> label with unit.
+ASKED = {
+    "workload.users": "Users",
+    "workload.requests_per_user_per_day": "Requests a user and day",
+    "workload.output_tokens": "Output (tokens a request)",
+    "workload.peak_factor": "Peak over mean (factor)",
+    "workload.active_hours_per_day": "Active hours a day",
+    "money.usd_per_engineer_month": "Engineer (USD a month)",
+    "team.ops_fte_managed": "Ops, managed (engineers)",
+    "team.ops_fte_rented": "Ops, rented (engineers)",
+    "team.ops_fte_owned": "Ops, owned (engineers)",
+    "money.horizon_months": "Horizon (months)",
+    "money.usd_per_device_hour": "Own hour quote (USD a device)",
+    "money.commitment_discount": "Commitment discount (0 to 1)",
+    "money.server_usd": "Own server quote (USD)",
+    "money.switching_usd": "Leaving today's set-up (USD)",
+}
+#: Terms with a fixed set of answers.
+CHOICES = {
+    "money.rented_hours": ("Rented hours", ("always on", "active hours")),
+    "money.depreciation": ("Write-off", ("straight line", "annuity")),
+}
+
+
+class MoneyPanel(Panel):
+    """Change prices, people and terms of a scenario and see every path's bill move.
+
+    Parameters
+    ----------
+    scenario
+        Where to start; what is not touched keeps its origin and answerer.
+    facts
+        The fact base to decide with.
+
+    Attributes
+    ----------
+    decision, values, error
+        The last valid decision with the texts it came from, and what was said of the last refused
+        value (else an empty text).
+    """
+
+    def __init__(self, scenario: Scenario, facts: Facts) -> None:
+        self.start = scenario
+        values = {path: shown(scenario, path) for path in (*ASKED, *CHOICES)}
+        fields: dict[str, ipywidgets.Widget] = {
+            path: text_field(label, values[path]) for path, label in ASKED.items()
+        }
+        for path, (label, names) in CHOICES.items():
+            fields[path] = dropdown(label, [(name, name) for name in names], values[path])
+        super().__init__(facts, fields, values)
+
+    @property
+    def decision(self) -> Decision:
+        """The last valid result."""
+        return self.result
+
+    def _answer(self, values: dict[str, str]) -> Any:
+        scenario = self.start
+        for path, text in values.items():
+            if text != shown(self.start, path):
+                scenario = parse_scenario(written(scenario, path, text), "panel")
+        return decide(scenario, self.facts)
+
+    def _table(self) -> Section:
+        html = (
+            environment()
+            .get_template("money_panel.html.j2")
+            .render(
+                d=self.decision, cost=self.decision.cost, style=style(), old=_nothing_is_old,
+                costs=cost_chart(self.decision.cost), curves=volume_chart(self.decision.cost),
+            )
+        )  # fmt: skip
+        return Section("money", html)
+
+
+def _nothing_is_old(as_of: str) -> bool:
+    """Ages are told in the report, which has a day; a panel has none."""
+    return False

@@ -1,0 +1,188 @@
+"""Read a log of any engine: recognise it, keep its boots apart, and say what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stackchoice.errors import InputError
+from stackchoice.facts.allocation import MemoryFacts
+from stackchoice.facts.yaml import shown
+from stackchoice.read.log_boot import BootBuilder
+from stackchoice.read.log_meaning import finished
+from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage, load_languages
+from stackchoice.read.log_records import Boot, Hardware, LogReading
+from stackchoice.read.log_stream import PID, Line, lines_of, raw_lines
+
+#: Lines after which engines without a line of their own are no longer looked for.
+PROBATION = 50_000
+#: A file with more starts than this is no log of a server.
+MOST_BOOTS = 1000
+#: Lines of one boot that a rank prints once, so that a second one begins another boot.
+ONCE = ("weights", "memory", "pool")
+#: Ranks of one boot hold equal shares; a figure that differs by more is another boot's.
+SAME_BOOT_RATIO = 1.25
+
+
+class EngineReader:
+    """Follows the lines of one engine and cuts them into boots."""
+
+    def __init__(self, language: LogLanguage) -> None:
+        self.language = language
+        self.patterns = [(pattern.at, pattern) for pattern in language.patterns]
+        self.signs = 0
+        self.boots: list[BootBuilder] = []
+        self.server: dict[str, tuple[Any, int]] = {}
+
+    def feed(self, line: Line) -> None:
+        """Take one line."""
+        text = line.text
+        if not self.signs and any(sign in text for sign in self.language.signatures):
+            self.signs = line.number
+        for at, pattern in self.patterns:
+            if at in text and (captured := pattern.read(text)) is not None:
+                boot = self._boot(pattern, captured, line)
+                boot.take(pattern, captured, line)
+                self.server.update(boot.server)
+
+    def _boot(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> BootBuilder:
+        current = self.boots[-1] if self.boots else None
+        if current is None or (
+            len(self.boots) < MOST_BOOTS and self._begins(current, pattern, captured, line)
+        ):
+            current = BootBuilder(self.language, line.number)
+            for key, pair in self.server.items():
+                current.by_rank[key] = {"": pair}
+            self.boots.append(current)
+        return current
+
+    def _begins(
+        self, boot: BootBuilder, pattern: LinePattern, captured: dict[str, str], line: Line
+    ) -> bool:
+        """Whether a line is the first of another boot."""
+        before = boot.seen.get((pattern.id, line.rank))
+        if pattern.starts:
+            return before is not None or boot.furthest >= STAGES["memory"]
+        if PID in line.rank and pattern.group in ("weights", "memory"):
+            # a process that nobody saw comes after the pool, which waits for all of a boot
+            new = all(rank != line.rank for _, rank in boot.seen)
+            if new and boot.furthest >= STAGES["pool"]:
+                return True
+        if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:
+            return False
+        values = dict(boot.values_of(pattern, captured))
+        if boot.repeats(pattern, values, line.rank):
+            return False
+        reached = boot.stage.get(line.rank, -1)
+        if pattern.stage is not None and reached > pattern.stage:
+            return True
+        return not line.rank and _far_apart(before, values)
+
+
+def _far_apart(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether two prints of one line differ by more than ranks of one boot do."""
+    for key, value in now.items():
+        other = before.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not other:
+            continue
+        low, high = sorted((abs(value), abs(other)))
+        if high > low * SAME_BOOT_RATIO:
+            return True
+    return False
+
+
+def read_log(
+    path: Path | str,
+    memory: MemoryFacts,
+    *,
+    engine: str | None = None,
+    hardware: Hardware | None = None,
+    languages: dict[str, LogLanguage] | None = None,
+) -> LogReading:
+    """Read a log file in one pass, in time linear in its length and in bounded memory.
+
+    Parameters
+    ----------
+    memory
+        Facts about allocators: what a release's pool figure means.
+    engine
+        Id of the engine; recognised from the text when not given.
+    hardware
+        The chip and what the checkpoint asks for, to read warnings by.
+
+    Raises
+    ------
+    LogError
+        When the file cannot be read.
+    InputError
+        When the engine's log is not known here.
+    """
+    path = Path(path)
+    reading = read_lines(
+        raw_lines(path), memory, engine=engine, hardware=hardware, languages=languages
+    )
+    return reading.model_copy(update={"name": path.name})
+
+
+def read_lines(
+    lines: Iterable[str],
+    memory: MemoryFacts,
+    *,
+    engine: str | None = None,
+    hardware: Hardware | None = None,
+    languages: dict[str, LogLanguage] | None = None,
+) -> LogReading:
+    """Read a log from its lines: see :func:`read_log`."""
+    languages = languages or load_languages()
+    if engine is not None and engine not in languages:
+        known = ", ".join(sorted(languages))
+        raise InputError(f"{shown(engine)!r}: no log of that engine is known; one of: {known}")
+    chosen = [languages[engine]] if engine else list(languages.values())
+    readers, count, late = [EngineReader(language) for language in chosen], 0, ""
+    for line in lines_of(lines):
+        count = line.number
+        for reader in readers:
+            reader.feed(line)
+        if count == PROBATION and len(readers) > 1 and any(r.signs for r in readers):
+            readers = [r for r in readers if r.signs]
+            late = f"only {_names(readers)} was looked for after line {PROBATION:,}"
+    kept, notes = _recognised(readers, given=engine is not None)
+    hardware = hardware or Hardware()
+    boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
+    boots.sort(key=lambda boot: boot.first_line)
+    notes += [late] if late else []
+    return LogReading(
+        lines=count, engines=[r.language.engine for r in kept], boots=boots,
+        notes=notes + _none(boots, count, bool(notes)),
+    )  # fmt: skip
+
+
+def _recognised(readers: list[EngineReader], *, given: bool) -> tuple[list[EngineReader], list[str]]:
+    """Return the engines whose log this is, and what stays open."""
+    if given:
+        return readers, []
+    sure = [r for r in readers if r.signs]
+    inside = {name for r in sure for name in r.language.nests}
+    sure = [r for r in sure if r.language.engine not in inside]
+    if sure:
+        notes = [f"lines of several engines: {_names(sure)}"] if len(sure) > 1 else []
+        return sure, notes
+    matching = [r for r in readers if r.boots]
+    nested = {name for r in matching for name in r.language.nests}
+    outer = [r for r in matching if not set(r.language.nests) & {m.language.engine for m in matching}]
+    if len(outer) == 1 and nested <= {outer[0].language.engine}:
+        return outer, [f"recognised as {_names(outer)} by its lines alone"]
+    if not matching:
+        return [], []
+    return [], [f"lines that {_names(matching)} print alike; name the engine"]
+
+
+def _none(boots: list[Boot], count: int, explained: bool) -> list[str]:
+    if boots or explained:
+        return []
+    return ["empty" if not count else "no line of a known engine was found"]
+
+
+def _names(readers: list[EngineReader]) -> str:
+    return ", ".join(r.language.engine for r in readers)
