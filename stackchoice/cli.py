@@ -13,18 +13,22 @@ from stackchoice.commands.fitting import fit_command, score_command
 from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
+from stackchoice.commands.logs import readlog_command
 from stackchoice.commands.measuring import confirm_command, setup_engine_command
 from stackchoice.commands.reading import inspect_command
+from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
 COMMANDS = {
+    "traffic": traffic_command,
     "decide": decide_command,
     "fit": fit_command,
     "inspect": inspect_command,
     "kernels": kernels_command,
     "cost": cost_command,
+    "readlog": readlog_command,
     "confirm": confirm_command,
     "report": report_command,
     "lab": lab_command,

@@ -45,5 +45,9 @@ class ScoreError(StackchoiceError):
     """A file of questions could not be read."""
 
 
+class TrafficError(StackchoiceError):
+    """A request log could not be read; the text never quotes what stands in it."""
+
+
 class CheckpointError(StackchoiceError):
     """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""

@@ -59,13 +59,13 @@ def duties(scenario: Scenario) -> list[Duty]:
 def upkeep(scenario: Scenario, facts: Facts, engine: str, backend: str) -> Datum[float]:
     """Return the work an engine on a platform takes, as a factor on a path's operations work.
 
-    The scenario's own factor first, then the row of the platform, then that of the engine.
-    Unknown where nobody judged it.
+    The scenario's own factor first, then the row of the platform, then that of the engine; of
+    several the last, which is the team's own. Unknown where nobody judged it.
     """
     own = scenario.team.engine_work.get(engine)
     if own is not None:
         return Datum[float](value=own, evidence=Evidence.ASSUMED, note="the scenario's own factor")
-    rows = [row for row in facts.upkeep if row.engine == engine and row.backend in (backend, None)]
+    rows = [r for r in facts.upkeep[::-1] if r.engine == engine and r.backend in (backend, None)]
     found = max(rows, key=lambda row: row.backend is not None, default=None)
     return found.work if found else Datum[float]()
 
@@ -77,7 +77,7 @@ def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
             engine=engine.name, platform=backend,
             work=upkeep(scenario, facts, engine.id, backend),
             releases_in_6_months=engine.releases_in_6_months,
-            metrics=engine.features.get("metrics", Datum[bool]()),
+            metrics=engine.feature("metrics"),
         )
         for engine in facts.engines.values()
         for backend in dict.fromkeys(backends)

@@ -7,11 +7,12 @@ Every predicate is true, false or unknown (None), and unknown stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal
 
-from stackchoice.facts.datum import Datum, Evidence, Record
-from stackchoice.facts.records import Machine, Push, Rule
+from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.records import Machine
+from stackchoice.facts.rules import Push, Rule
 from stackchoice.scenario import NOBODY, Point, Scenario
 
 #: What a workload can demand of an engine or seller, by the scenario input that demands it.
@@ -79,11 +80,10 @@ def needs(point: Point) -> list[Need]:
     ]  # fmt: skip
 
 
-def meets(features: Mapping[str, Datum[bool]], need: Need) -> bool | None:
-    """Whether something with these features meets a need (None: unknown on either side)."""
+def meets(has: bool | None, need: Need) -> bool | None:
+    """Whether something that has a feature, or not, meets a need (None: unknown on either side)."""
     if need.needed is False:
         return True
-    has = features.get(need.feature, Datum[bool]()).value
     if need.needed is None:
         return True if has else None
     return has

@@ -147,6 +147,22 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
      "INFO 11-21 10:01:00 metrics.py:345] Avg prompt throughput: 12.5 tokens/s, Avg generation throughput: 41.2 tokens/s, Running: 3 reqs, Swapped: 0 reqs, Pending: 2 reqs, GPU KV cache usage: 7.3%, CPU KV cache usage: 0.0%.\nINFO 11-21 10:01:00 metrics.py:361] Prefix cache hit rate: GPU: 55.10%, CPU: 0.00%\n",
      {"~generation_tokens_per_s": 41.2, "~waiting_requests": 2, "~kv_cache_usage_pct": 7.3,
       "~prefix_cache_hit_pct": 55.1}, []),
+    ("https://github.com/noonghunna/club-3090/issues/584", "vllm",
+     """(Worker_TP3 pid=132) WARNING 07-05 17:28:26 [compilation.py:1405] CUDAGraphMode.FULL_AND_PIECEWISE is not supported with spec-decode for attention backend FlashInferBackend (support: AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE); setting cudagraph_mode=PIECEWISE
+(Worker_TP0 pid=129) WARNING 07-05 17:28:26 [kv_cache_utils.py:1208] Add 3 padding layers, may waste at most 6.25% KV cache memory
+""", {"cudagraph_mode": "PIECEWISE", "padding_layers": 3, "padding_layers_waste_pct": 6.25},
+     ["cudagraph_mode_reduced", "padding_layers"]),
+    (V + "pull/27521", "vllm",
+     """(Worker_DP0_TP4_EP4 pid=5019) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.43 GiB
+(Worker_DP0_TP7_EP7 pid=5022) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.44 GiB
+""", {"memory_for_cache_gib": 6.43}, []),
+    (V + "issues/49079", "vllm",
+     "(EngineCore pid=266) INFO 07-19 10:16:40 [gpu_worker.py:891] Free memory on device (102.45/121.63 GiB) on startup. Desired GPU memory utilization is (0.8, 97.3 GiB). Actual usage is 21.0 GiB for weight, 25.5 GiB for peak activation, 0.4 GiB for non-torch memory, and 0.9 GiB for CUDAGraph memory. Replace gpu_memory_utilization config with `--kv-cache-memory=1`\n",
+     {"free_memory_gib": 102.45, "gpu_memory_gib": 121.63, "gpu_memory_utilization": 0.8,
+      "activation_peak_gib": 25.5, "cuda_graph_gib": 0.9}, []),
+    (V + "issues/27604", "vllm",
+     "(EngineCore_DP0 pid=1127182) INFO 10-27 20:11:24 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='meta-llama/Llama-3.1-8B-Instruct', dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, data_parallel_size=1, quantization=None, kv_cache_dtype=fp8, device_config=cuda\n",
+     {"engine_version": "0.11.0", "kv_dtype": "fp8", "max_model_len": 131072}, []),
     # SGLang
     ("a log of 2025-07-14", "sglang",
      """[2025-07-14 05:48:43] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=7.37 GB, mem usage=15.02 GB.
@@ -184,6 +200,22 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
 [2026-08-15 10:00:01] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 171008, K size: 0.33 GB, V size: 0.33 GB
 [2026-08-15 10:00:09] max_total_num_tokens=171008, context_len=169000, available_gpu_mem=8.27 GB
 """, {"pool_tokens": 171008, "pool_gib": 10.44, "draft_k_gib": 0.33, "kv_dtype": "bf16"}, []),
+    ("https://github.com/kvcache-ai/ktransformers/issues/1870", "sglang",
+     """[2026-02-27 17:10:27 TP0] Load weight end. elapsed=653.47 s, type=Qwen3_5MoeForConditionalGeneration, dtype=torch.bfloat16, avail mem=19.08 GB, mem usage=3.76 GB.
+[2026-02-27 17:10:28 TP1] Load weight end. elapsed=654.79 s, type=Qwen3_5MoeForConditionalGeneration, dtype=torch.bfloat16, avail mem=19.08 GB, mem usage=3.76 GB.
+[2026-02-27 17:10:28 TP0] Using KV cache dtype: torch.bfloat16
+[2026-02-27 17:10:28 TP0] Mamba Cache is allocated. max_mamba_cache_size: 82, conv_state size: 0.13GB, ssm_state size: 7.29GB
+[2026-02-27 17:10:28 TP0] KV Cache is allocated. #tokens: 580364, K size: 4.15 GB, V size: 4.15 GB
+[2026-02-27 17:10:28 TP1] KV Cache is allocated. #tokens: 580364, K size: 4.15 GB, V size: 4.15 GB
+[2026-02-27 17:10:29 TP0] max_total_num_tokens=580364, chunked_prefill_size=2048, max_prefill_tokens=16384, max_running_requests=1, context_len=8192, available_gpu_mem=3.63 GB
+""", {"weights_gib": 3.76, "kv_dtype": "bf16", "max_mamba_cache_size": 82, "ssm_state_gib": 7.29,
+      "pool_tokens": 580364, "pool_gib": 8.3, "max_running_requests": 1,
+      "free_after_pool_gib": 3.63}, []),
+    ("https://github.com/LMCache/LMCache/issues/2400", "sglang",
+     """[2026-01-14 05:25:33] INFO server_args.py:1565: Attention backend not specified. Use fa3 backend by default.
+[2026-01-14 05:25:33] server_args=ServerArgs(model_path='Qwen/Qwen3-14B', context_length=None, quantization=None, kv_cache_dtype='auto', mem_fraction_static=0.835, max_running_requests=None, chunked_prefill_size=8192, tp_size=1)
+""", {"attention_backend": "fa3", "mem_fraction_static": 0.835, "chunked_prefill_size": 8192,
+      "tp": 1, "model": "Qwen/Qwen3-14B"}, []),
     ("a start of an old release without a draft", "sglang",
      "[gpu=0] max_total_num_tokens=441841, max_prefill_tokens=16384, max_running_requests=4097, context_len=131072\n",
      {"pool_tokens": 441841, "max_running_requests": 4097, "max_model_len": 131072}, []),
@@ -236,6 +268,36 @@ llama_memory_recurrent: size =  149.62 MiB (     1 cells,  64 layers,  1 seqs 0 
 llama_context: n_ctx_seq (32768) < n_ctx_train (262144) -- the full capacity of the model will not be utilized
 """, {"cells": 32768, "kv_layers": 16, "k_type": "q8_0", "state_mib": 149.62, "state_layers": 64,
       "max_model_len": 32768, "training_context": 262144}, ["context_below_training_context"]),
+    (L + "pull/26296", "llama.cpp",
+     """0.00.325.784 I srv    load_model: loading model '/x/Qwen3.6-27B-Q4_K_M.gguf'
+0.03.644.559 I common_speculative_init_result: creating MTP draft context against the target model '/x/Qwen3.6-27B-Q4_K_M.gguf'
+0.03.883.647 I srv    load_model: initializing, n_slots = 1, n_ctx_slot = 65536, kv_unified = 'false'
+0.04.159.683 I srv  llama_server: listening on http://192.168.18.10:8080
+""", {"started": True, "slot_context": 65536, "n_parallel": 1, "kv_unified": False}, []),
+    ("https://github.com/ggml-org/llama.vim/issues/128", "llama.cpp",
+     "[41907] 13.06.287.074 I statistics        draft-mtp: #calls(b,g,a) =    1     71     71, #gen drafts =     71, #acc drafts =    47, #gen tokens =    284, #acc tokens =   132, #mean acc len = 2.86, #acc rate/pos = (0.662, 0.507, 0.394, 0.296)\n[41907] 13.06.287.133 I srv  update_slots: all slots are idle\n",
+     {"drafter": "mtp"}, []),
+    ("values of a thread, prefixes removed", "llama.cpp",
+     """print_info: file type   = Q4_K - Medium
+CUDA0 model buffer size = 16500.25 MiB
+CUDA1 model buffer size = 2000.75 MiB
+CUDA0 KV buffer size = 640.00 MiB
+CUDA0 compute buffer size = 505.00 MiB
+CUDA_Host compute buffer size = 30.01 MiB
+n_ctx_train = 262144
+""", {"weights_mib": 18501.0, "kv_buffer_mib": 640.0, "compute_buffer_mib": 505.0,
+      "cpu_compute_buffer_mib": 30.01, "training_context": 262144,
+      "weights_encoding": "Q4_K - Medium"}, []),
+    ("a sliding model with both caches", "llama.cpp",
+     """llama_kv_cache_iswa: creating non-SWA KV cache, size = 32768 cells
+llama_kv_cache:      CUDA0 KV buffer size =  1280.00 MiB
+llama_kv_cache: size = 1280.00 MiB ( 32768 cells,  10 layers,  1/1 seqs), K (f16):  640.00 MiB, V (f16):  640.00 MiB
+llama_kv_cache_iswa: creating     SWA KV cache, size = 1536 cells
+llama_kv_cache:      CUDA0 KV buffer size =   300.00 MiB
+llama_kv_cache: size =  300.00 MiB (  1536 cells,  50 layers,  1/1 seqs), K (f16):  150.00 MiB, V (f16):  150.00 MiB
+llama_context:      CUDA0 compute buffer size =   404.00 MiB
+""", {"full_cells": 32768, "full_mib": 1280.0, "full_layers": 10, "swa_cells": 1536,
+      "swa_mib": 300.0, "swa_layers": 50, "kv_mib": 1580.0, "compute_buffer_mib": 404.0}, []),
     ("a partial offload", "llama.cpp",
      "load_tensors: offloaded 45/65 layers to GPU\n",
      {"offloaded_layers": 45, "model_layers": 65}, ["partial_cpu_offload"]),
@@ -287,6 +349,12 @@ time=2025-08-24T08:17:39.150Z level=INFO source=ggml.go:497 msg="offloaded 49/49
      'time=2026-08-22T10:00:00Z level=INFO source=routes.go:1 msg="vram-based default context" total_vram="8.0 GiB" default_num_ctx=4096\n',
      {"library": "CUDA", "compute_capability": "8.9", "default_context": 4096,
       "device_name": "NVIDIA GeForce RTX 4070 Laptop GPU", "gpu_memory_gib": 8.0}, []),
+    (O + "issues/18123", "ollama",
+     'time=2026-08-29T08:45:23.466Z level=INFO source=llama_server.go:431 msg="starting llama-server" cmd="/usr/lib/ollama/llama-server --model /m --port 36183 --no-webui --offline -c 131072 -np 1 --log-verbosity 4 --flash-attn auto -b 512 -ub 512 --context-shift --keep 4"\n',
+     {"n_ctx": 131072, "n_parallel": 1, "model": "/m"}, []),
+    (O + "issues/5240", "ollama",
+     'Haz 27 19:00:53 TR ollama[7527]: time=2024-06-27T19:00:53.710+03:00 level=INFO source=routes.go:1106 msg="Listening on 127.0.0.1:11434 (version 0.1.45)"\n',
+     {"engine_version": "0.1.45"}, []),
     # TensorRT-LLM
     (T + "issues/2268", "tensorrt-llm",
      """[TensorRT-LLM][INFO] Memory usage when calculating max tokens in paged kv cache: total: 39.39 GiB, available: 21.89 GiB

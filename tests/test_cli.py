@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.scenario.read import scenario_path
 
 
 def run(*arguments, cwd=None):
@@ -33,6 +34,49 @@ def test_decide_prints_the_decision_in_a_few_lines():
     assert len(found.stdout.splitlines()) <= 20
 
 
+def test_cost_prints_the_bills_and_never():
+    found = run("cost", "json-chat")
+    assert found.returncode == 0, found.stderr
+    for words in (
+        "1,472.94 USD",
+        "6,397.03 USD",
+        "7,215.70 USD",
+        "never: one replica would",
+        "what happens when the one card dies",
+        "not taken: spot",
+    ):
+        assert words in found.stdout
+
+
+def test_cost_as_json_holds_the_same_bills():
+    found = run("cost", "json-chat", "--json")
+    tree = json.loads(found.stdout)
+    cost = decide(load_scenario("json-chat"), load_facts()).cost.model_dump(mode="json")
+    assert tree["lines"] == cost["lines"]
+    assert tree["break_even"] == cost["break_even"]
+    assert tree["currency"] == "USD"
+    assert {quote["verdict"] for quote in tree["price_lists"]} <= {
+        "agree", "disagree", "same list", "only ours", "only theirs",
+    }  # fmt: skip
+
+
+def test_cost_shows_no_control_characters(tmp_path):
+    text = (
+        scenario_path("json-chat")
+        .read_text(encoding="utf-8")
+        .replace(
+            "  horizon_months:",
+            '  usd_per_device_hour: {value: 2, from: "x\\e[31m"}\n  horizon_months:',
+            1,
+        )
+    )
+    path = tmp_path / "odd.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = run("cost", str(path))
+    assert found.returncode == 0, found.stderr
+    assert "\x1b" not in found.stdout
+
+
 def test_this_machine_is_probed_for_decide():
     found = run("decide", "this-machine", "--json")
     tree = json.loads(found.stdout)
@@ -53,6 +97,10 @@ def test_this_machine_is_probed_for_decide():
         (["report", "json-chat", "--out", "/dev/null"], "/dev/null"),
         (["confirm", "--endpoint", "http://h", "--model", "m", "--out", "/dev/null/x"], "--out"),
         (["lab", "/dev/null"], "name another folder"),
+        (["readlog", "no.log"], "cannot be read"),
+        (["readlog", "/dev/null", "--machine", "abacus"], "not in the fact base"),
+        (["readlog", "/dev/null", "--engine", "abacus"], "no log of that engine"),
+        (["readlog", "/dev/null", "--artifact", "x"], "--model"),
     ],
 )
 def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):

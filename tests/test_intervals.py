@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackchoice.facts.shares import ShareModel
+from stackchoice.fit.asked import asked_run, find_machine
 from stackchoice.fit.calibrate import fitted
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.runs import (
     Run,
-    asked_run,
     attention_operations,
     decode_ceiling,
-    find_machine,
     measured_run,
     prefill_ceiling,
     suspect_kernel_path,
 )
-from stackchoice.fit.shares import PRIORS, features, fit_shares, layers, measured_runs, rough
+from stackchoice.fit.shares import PRIORS, features, fit_shares, measured_runs, rough
 from stackchoice.fit.shrink import Point, fit, weighted_quantile
 
 
@@ -47,7 +47,7 @@ def test_devices_that_split_by_layer_take_turns():
     assert run.ceiling == pytest.approx(80)
     assert run.model_copy(update={"by_layer": True}).ceiling == pytest.approx(20)
     # 40e9 parameters in all: 32 layers times the fourth root of five
-    assert layers(run) == pytest.approx(32 * 1.4953, rel=1e-3)
+    assert run.layers == pytest.approx(32 * 1.4953, rel=1e-3)
 
 
 def test_prefill_ceiling_and_attention_re_derived():
@@ -142,6 +142,36 @@ def test_few_rows_of_a_device_move_it_less_than_many():
     assert few.terms["device:x"][1] > many.terms["device:x"][1]
 
 
+def test_what_was_measured_together_is_known_together():
+    """Two effects that only ever occur as a pair: their sum is known better than each alone."""
+    common = [p for g in "abcd" for p in rows_of(g, -0.5, 10, device=g)]
+    pair = [
+        Point(features={"one": 1.0, "device:x": 1.0, "class:y": 1.0}, value=-1.5, group=g)
+        for g in "efgh"
+        for _ in range(5)
+    ]
+    model = fit(common + pair, PRIORS)
+    assert model.together["class:y"]["device:x"] < -0.3
+    both = model.predict({"device:x": 1.0, "class:y": 1.0})[1]
+    own = model.own_spread()
+    alone = [model.predict({name: 1.0})[1] for name in ("device:x", "class:y")]
+    assert both**2 - own**2 < sum(sd**2 - own**2 for sd in alone)
+    bare = model.model_copy(update={"together": {}})
+    assert bare.predict({"device:x": 1.0, "class:y": 1.0})[1] > both
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from([*"abcdef"]), min_size=1, unique=True))
+def test_a_spread_is_never_less_than_that_of_a_row(chosen):
+    """Correlations that were rounded or left out may not make a sum known better than exactly."""
+    names = [f"class:{x}" for x in "abcdef"]
+    pairs = {a: dict.fromkeys(names[i + 1 :], -0.9) for i, a in enumerate(names)}
+    model = ShareModel(
+        terms=dict.fromkeys(names, (0.0, 0.3)), together=pairs, priors=PRIORS, spread=0.2
+    )
+    assert model.predict({f"class:{x}": 1.0 for x in chosen})[1] >= 0.2
+
+
 def test_an_unseen_device_is_wider_than_a_measured_one(facts):
     model = next(m for m in facts.share_models if m.phase == "decode")
     run = next(r for r in measured_runs(facts) if r.phase == "decode" and r.device == "rtx_3090")
@@ -184,6 +214,9 @@ def test_the_committed_shares_are_those_the_command_writes(facts):
         assert new.terms.keys() == old.terms.keys()
         for name, (value, spread) in new.terms.items():
             assert (value, spread) == pytest.approx(old.terms[name], abs=2e-3), name
+        assert new.together.keys() == old.together.keys()
+        for name, others in new.together.items():
+            assert others == pytest.approx(old.together[name], abs=1e-2), name
         for key in ("low", "middle", "high", "spread"):
             assert getattr(new, key) == pytest.approx(getattr(old, key), abs=5e-3)
     for row in classes:

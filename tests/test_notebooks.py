@@ -18,7 +18,13 @@ ROOM = [
     path
     for path in NOTEBOOKS
     if path.name
-    in ("00_start.ipynb", "01_hardware_fit.ipynb", "03_ops_and_cost.ipynb", "report.ipynb")
+    in (
+        "00_start.ipynb",
+        "01_hardware_fit.ipynb",
+        "02_workload_shape.ipynb",
+        "03_ops_and_cost.ipynb",
+        "report.ipynb",
+    )  # fmt: skip
 ]
 
 
@@ -139,6 +145,31 @@ def test_ops_and_cost_takes_another_scenario(name, tmp_path, facts):
     totals = "[str(line.total_usd) for line in decision.cost.lines]"
     found = variables("03_ops_and_cost.ipynb", tmp_path, totals, scenario=name)
     assert found == [str(line.total_usd) for line in decide(load_scenario(name), facts).cost.lines]
+
+
+def test_workload_shape_holds_the_librarys_numbers(tmp_path, facts):
+    """The decision, the panel's scenario and decision, and a log that was given by path."""
+    log = tmp_path / "requests.csv"
+    rows = [f"2026-11-02T08:{i % 60:02d}:00Z,{1000 + i},90" for i in range(200)]
+    log.write_text("time,input_tokens,output_tokens\n" + "\n".join(rows), encoding="utf-8")
+    found = variables("02_workload_shape.ipynb", tmp_path, """
+{
+    "decision": decision.model_dump_json(),
+    "requests": panel.found.requests,
+    "input": panel.scenario.workload.input_tokens.value,
+    "verdict": panel.decision.verdict,
+    "error": panel.error,
+}
+""", scenario="shared-prefix", log=str(log))  # fmt: skip
+    expected = decide(load_scenario("shared-prefix"), facts)
+    assert json.loads(found["decision"]) == expected.model_dump(mode="json")
+    assert (found["requests"], found["input"], found["error"]) == (200, 1100, "")
+    assert found["verdict"]
+
+
+def test_workload_shape_starts_from_a_published_workload(tmp_path, facts):
+    found = variables("02_workload_shape.ipynb", tmp_path, "[panel.found.id, panel.error]")
+    assert found == ["ragpulse", ""]
 
 
 def test_report_writes_the_decision(tmp_path, facts):

@@ -19,6 +19,7 @@ from stackchoice.present.hardware import (
     premises_chart,
     premises_table,
     sizing_table,
+    speed_ledger_table,
 )
 from stackchoice.present.panels import PremisePanel, SizingPanel
 from stackchoice.present.report import prepare
@@ -191,6 +192,13 @@ class TestTables:
         for ask, tally in score.by_ask.items():
             row = html[html.index(ask.replace("_", " ")) :].split("</tr>")[0]
             assert f'<td class="num">{tally.right}</td>' in row
+
+    def test_the_speed_ledger_is_quoted_as_it_is_kept(self, facts):
+        html = speed_ledger_table(facts).html
+        assert facts.speed_scores[0].source.title in html
+        for score in facts.speed_scores:
+            cells = f"{score.coverage:.1%}</td>", f"{score.median_high_over_low:.2f}</td>"
+            assert all(cell in html for cell in cells), score.ask
 
 
 def test_hostile_text_is_escaped(facts, sizing, fit):

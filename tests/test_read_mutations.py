@@ -4,7 +4,7 @@ from mutations import corpus, mutants
 
 from stackchoice.errors import CheckpointError
 from stackchoice.present.checkpoint import describe_checkpoint
-from stackchoice.read import inspect_checkpoint
+from stackchoice.read import Inspection, inspect_checkpoint
 
 
 def test_mutated_files_are_read_or_refused_and_the_corpus_still_reads_equal(tmp_path, facts):
@@ -14,7 +14,9 @@ def test_mutated_files_are_read_or_refused_and_the_corpus_still_reads_equal(tmp_
     refused = 0
     for what, path in mutants(paths, tmp_path, number=300, seed=4):
         try:
-            lines = describe_checkpoint(inspect_checkpoint(path, facts)).split("\n")
+            found = inspect_checkpoint(path, facts)
+            assert Inspection.model_validate_json(found.model_dump_json()) is not None, what
+            lines = describe_checkpoint(found).split("\n")
         except CheckpointError as error:
             refused += 1
             lines = [str(error)]

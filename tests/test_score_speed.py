@@ -2,7 +2,8 @@
 
 import pytest
 
-from stackchoice.score.ledger import summary
+from stackchoice.facts.shares import SpeedScore
+from stackchoice.score.ledger import scores, summary, write
 from stackchoice.score.speed import ASKS, share_model
 from stackchoice.score.unknown import Unknown
 
@@ -71,5 +72,37 @@ def test_ledger_lines_are_covered_with_their_source_left_out(facts, speed_cases)
         except Unknown:
             continue
         hits[case["ask"]].append(found["low"] <= case["answer"][key] <= found["high"])
-    for ask in ("decode_tokens_per_s", "speculative_speedup"):
+    for ask in ASKS:
         assert sum(hits[ask]) / len(hits[ask]) >= 0.7, ask
+
+
+def test_the_committed_ledger_is_what_the_command_gives_and_meets_the_bars(facts):
+    found = {(s.ask, s.rows_of, s.seen): s for s in scores(facts)}
+    kept = {(s.ask, s.rows_of, s.seen): s for s in facts.speed_scores}
+    assert found.keys() == kept.keys()
+    for key, score in found.items():
+        old = kept[key]
+        assert (score.answered, score.unknown, score.sources) == (
+            old.answered, old.unknown, old.sources,
+        )  # fmt: skip
+        for name in ("coverage", "median_high_over_low", "interval_score", "median_error"):
+            assert getattr(score, name) == pytest.approx(getattr(old, name), abs=0.03), key
+        assert old.source.as_of
+    for ask, widest in (("decode_tokens_per_s", 2.5), ("prefill_tokens_per_s", 3)):
+        score = kept[ask, "all", 0]
+        assert score.coverage >= 0.7
+        assert score.median_high_over_low <= widest
+
+
+def test_scores_are_written_as_they_are_read(tmp_path, facts):
+    from stackchoice.facts.yaml import read_facts
+
+    score = SpeedScore(
+        ask="decode_tokens_per_s", rows_of="set-ups measured twice", seen=1, answered=3, unknown=0,
+        sources=2, coverage=0.5, median_high_over_low=2.0, interval_score=1.25, median_error=0.1,
+    )  # fmt: skip
+    write([score], "2026-01-02", tmp_path)
+    tree = read_facts(tmp_path / "speed_ledger.yaml")
+    (row,) = tree["speed_scores"]
+    assert tree["sources"][row.pop("source")]["as_of"] == "2026-01-02"
+    assert SpeedScore.model_validate(row) == score

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice.facts.measurements import ServingRow
-from stackchoice.fit.serving import calibrate, fit_serving, group, held_out, load, predict
+from stackchoice.fit.measured import calibrate
+from stackchoice.fit.serving import fit_serving, group, held_out, load, predict
 from stackchoice.score.serving import serving_scores
 
 
@@ -27,6 +28,16 @@ def test_roofline_of_a_dense_step_re_derived(facts):
     multiplied = 31_983_534_080 - 151_936 * 5120
     assert at.compute_s == pytest.approx(2 * multiplied * 8 / (989e12 * 2))
     assert at.prompts_s == pytest.approx(2 * multiplied * 1024 * 8 / 1024 / (989e12 * 2))
+
+
+def test_a_step_pays_the_machines_own_link(facts):
+    """NVLink 4: 450 GB/s one way, 2.3 us an all-reduce; 8 streams of 5,120 values in 16 bits."""
+    at = load(row(), facts)
+    reduce = 8 * 5120 * 2 * 2 * 1 / 2 / 450e9 + 2.3e-6
+    assert at.link_s == pytest.approx(2 * 64 * reduce)
+    assert load(row(tp=1), facts).link_s == 0
+    # what is between cards in slots, nobody says
+    assert load(row(machine="l40s", tp=4), facts).link_s == 0
 
 
 def test_experts_touched_grow_with_streams_up_to_all(facts):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stackchoice.facts import Datum, Source
-from stackchoice.facts.records import Push, Rule
+from stackchoice.facts import Source
+from stackchoice.facts.rules import Push, Rule
 from stackchoice.scenario import likely_point, load_scenario
 from stackchoice.workload import (
     PREDICATES,
@@ -110,6 +110,5 @@ def test_a_default_never_conflicts_and_the_eliminated_do_not_argue(situation):
     ],
 )  # fmt: skip
 def test_a_need_is_met_missed_or_unknown(needed, has, met):
-    datum = Datum[bool](value=has, evidence="assumed", note="test")
     need = Need(feature="json_schema", needed=needed, text="t", evidence="assumed")
-    assert meets({"json_schema": datum}, need) is met
+    assert meets(has, need) is met

@@ -157,7 +157,7 @@ def server(facts: Facts, point: Point, site: Site, count: int) -> Purchase | Non
     no list has takes its power from the board's and an assumed host, where the board's is known.
     """
     listed = sorted(
-        (s for s in facts.servers if s.machine == site.machine.id), key=lambda s: s.devices
+        (s for s in facts.servers[::-1] if s.machine == site.machine.id), key=lambda s: s.devices
     )
     found = next((s for s in listed if s.devices >= count), listed[-1] if listed else None)
     quote = point["money.server_usd"]

@@ -7,30 +7,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.choose.judge import Check
-from stackchoice.choose.site import Site, traffic
-from stackchoice.facts.datum import Datum
+from stackchoice.choose.decision import Question
+from stackchoice.choose.interactive import LIMITS, under_limits
+from stackchoice.choose.judge import Check, first_failure
+from stackchoice.choose.memo import Memo
+from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of
+from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB
 from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import meets, needs
 
 
-def checks(scenario: Scenario, point: Point, engine: Engine, site: Site) -> Iterator[Check]:
-    """Yield hard facts in the order of the procedure: (question, holds?, text when it does not)."""
-    yield from _licence(scenario, engine, site)
-    yield from _software(engine, site)
-    yield from _memory(point, site)
-    yield from _rate(point, site)
-    yield from _ceilings(point, site)
+class Standing(Record):
+    """How far one engine comes at one place whatever the traffic: files, release and memory.
+
+    ``failed`` is the first hard fact that failed. A file that the engine does not load is given
+    no admission: ``site`` is then None.
+    """
+
+    failed: tuple[Question, str] | None = None
+    unknown: list[str] = []
+    site: Site | None = None
+
+
+def standing(
+    scenario: Scenario, facts: Facts, point: Point, engine: Engine, place: Place, memo: Memo
+) -> Standing:
+    """Check licence, software and memory, in this order, up to the first that fails."""
+    failed, unknown = first_failure([*_licence(scenario, engine, place), *_software(engine, place)])
+    if failed:
+        return Standing(failed=failed, unknown=unknown)
+    site = admitted(site_of(place, facts, point, memo), engine, facts, point, memo)
+    failed, more = first_failure(_memory(point, site))
+    return Standing(failed=failed, unknown=unknown + more, site=site)
+
+
+def traffic_checks(
+    scenario: Scenario, point: Point, site: Site, flow: Traffic, *, limits: bool
+) -> Iterator[Check]:
+    """Yield what the traffic asks of a site that serves it; ``limits``: whether any is stated."""
+    yield from _concurrency(site)
+    yield from _rate(site)
+    if limits:
+        yield from _ceilings(point, site, flow)
+        if scenario.workload.interactive:
+            yield from _limits_under_load(point, site, flow)
+
+
+def team_checks(scenario: Scenario, point: Point, engine: Engine, place: Place) -> Iterator[Check]:
+    """Yield what the workload needs of the engine, then what the team can fund."""
     yield from _needs(scenario, point, engine)
     limit = point["money.can_fund_devices"]
-    wanted = site.choice.devices_per_replica
-    if limit is not None and not site.choice.already_owned and wanted > limit:
+    wanted = place.choice.devices_per_replica
+    if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
 
 
-def _licence(scenario: Scenario, engine: Engine, site: Site) -> Iterator[Check]:
+def _licence(scenario: Scenario, engine: Engine, site: Place) -> Iterator[Check]:
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
     own = site.artifact.licence
     weights = own if own.known else site.model.licence
@@ -46,7 +81,7 @@ def _licence(scenario: Scenario, engine: Engine, site: Site) -> Iterator[Check]:
             )  # fmt: skip
 
 
-def _software(engine: Engine, site: Site) -> Iterator[Check]:
+def _software(engine: Engine, site: Place) -> Iterator[Check]:
     machine, artifact = site.machine, site.artifact
     runs = engine.platforms.get(machine.backend, Datum[bool]()).value
     yield (
@@ -83,7 +118,7 @@ def _software(engine: Engine, site: Site) -> Iterator[Check]:
         f"whether {engine.name} implements {architecture}",
     )  # fmt: skip
     if site.choice.devices_per_replica > 1:
-        sharded = engine.features.get("tensor_parallel", Datum[bool]()).value
+        sharded, _ = engine.has("tensor_parallel")
         yield "hardware fit", sharded, _text(
             sharded, f"{engine.name} does not shard one model over several devices",
             f"whether {engine.name} shards one model over several devices",
@@ -115,7 +150,6 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
             f"the quotient gives {row.live_sequences} live sequences, this release's own admission "
             "none",
         )
-    yield from _concurrency(site)
 
 
 def _concurrency(site: Site) -> Iterator[Check]:
@@ -144,7 +178,7 @@ def _concurrency(site: Site) -> Iterator[Check]:
         )
 
 
-def _rate(point: Point, site: Site) -> Iterator[Check]:
+def _rate(site: Site) -> Iterator[Check]:
     """The peak must be carried by the replicas there are, at the fast end at least."""
     if site.replicas_needed is None:
         return
@@ -167,7 +201,7 @@ def _rate(point: Point, site: Site) -> Iterator[Check]:
         )
 
 
-def _ceilings(point: Point, site: Site) -> Iterator[Check]:
+def _ceilings(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
     """A service level that even the ceiling misses cannot be met by any engine."""
     limit, floor = point["workload.itl_p99_s"], site.speed.itl_floor_s
     if limit is not None and floor is not None:
@@ -180,7 +214,7 @@ def _ceilings(point: Point, site: Site) -> Iterator[Check]:
             ),
         )
     limit, rate = point["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
-    tokens = traffic(point).prefill_tokens
+    tokens = flow.prefill_tokens
     if limit is not None and rate and tokens:
         yield (
             "hardware fit",
@@ -200,16 +234,45 @@ def _ceilings(point: Point, site: Site) -> Iterator[Check]:
         )
 
 
+def _limits_under_load(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
+    """An interactive service is not won on a throughput that breaks its p99 limits."""
+    fast, slow = (under_limits(point, site, flow, share) for share in ("high", "low"))
+    if fast is None or slow is None:
+        return
+    stated = " and ".join(
+        f"{path.split('.')[1].replace('_', ' ')} {point[path]:g}" for path in LIMITS
+        if point[path] is not None
+    )  # fmt: skip
+    carries = [
+        end.allowed > 0
+        and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
+        for end in (fast, slow)
+    ]
+    keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
+    if not carries[0]:
+        yield "hardware fit", False, (
+            f"interactive: within {stated} a replica runs at most {fast.allowed} at once, even at "
+            f"the fast end of the speed interval and without a queue{keeps}"
+        )  # fmt: skip
+    elif not carries[1]:
+        yield "hardware fit", None, (
+            f"whether it keeps {stated} under load ({slow.allowed} to {fast.allowed} at once "
+            f"within the limit{keeps})"
+        )  # fmt: skip
+
+
 def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:
     for need in needs(point):
-        has = meets(engine.features, need)
+        there, since = engine.has(need.feature)
+        has = meets(there, need)
+        first = f"; first in {since}" if since else ""
         yield "workload shape", has, _text(
-            has, f"{engine.name} {engine.latest.version} does not {need.text}",
-            f"whether {engine.name} can {need.text}",
+            has, f"{engine.name} {engine.latest.version} does not {need.text}{first}",
+            f"whether {engine.name} {engine.latest.version} can {need.text}",
         )  # fmt: skip
     users = point["workload.users"]
     if scenario.workload.purpose == "serving" and users is not None and users > 1:
-        batches = engine.features.get("continuous_batching", Datum[bool]()).value
+        batches, _ = engine.has("continuous_batching")
         yield "workload shape", batches, _text(
             batches, f"{engine.name} does not batch concurrent requests; {users:g} users share it",
             f"whether {engine.name} batches concurrent requests",

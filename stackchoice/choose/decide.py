@@ -9,15 +9,32 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decision import STATUS_ORDER, Candidate, Decision, Flip, Option, Status
+from stackchoice.choose.board import board
+from stackchoice.choose.carried import Runnable
+from stackchoice.choose.decision import (
+    STATUS_ORDER,
+    Candidate,
+    Decision,
+    Fit,
+    Flip,
+    Option,
+    Status,
+)
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.managed import overlooked
+from stackchoice.choose.memo import Memo
+from stackchoice.choose.money import compare
+from stackchoice.choose.peak import peak_plan
+from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
-from stackchoice.choose.site import Memo
+from stackchoice.choose.runnable import of_engine, of_seller
+from stackchoice.choose.shape import Shape, shape
+from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point
+from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -37,15 +54,22 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
+    scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)
     point = likely_point(scenario, facts)
-    memo: Memo = {}
+    memo = Memo()
     main = answer(scenario, facts, point, memo)
+    offer = main.bought and main.bought[1]
+    cost = compare(scenario, facts, point, main.site, offer, main.tokens, main.lines)
     changes = flips(scenario, facts, point, main, memo)
     options = _options(scenario, facts, point, main)
     chosen = next((o for o in options if o.status == "chosen"), None)
-    conditions = [*_contradictions(scenario, facts, point), *_conditions(main, changes, chosen)]
+    missed = overlooked(scenario, facts, point, main.tokens, main.seller, memo)
+    conditions = [
+        *_contradictions(scenario, facts, point), *_conditions(missed, changes, chosen),
+    ]  # fmt: skip
     best = main.best
+    fit = fit_numbers(scenario, facts, point, main, memo)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -57,14 +81,18 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         conditions=conditions,
         options=options,
         candidates=main.candidates,
-        fit=fit_numbers(scenario, facts, point, main),
+        fit=fit,
+        shape=_shape(main, fit, facts, point),
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=main.cost,
+        cost=cost,
         flips=changes,
         unknowns=unknowns(scenario, facts, changes),
+        runnable=_runnable(facts, point, main),
+        plan=plan(scenario, facts, point, main, changes),
+        board=board(scenario, facts, point, main),
         trace=trace(scenario, facts, point, main),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
@@ -72,6 +100,33 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         own_facts=facts.overlay,
         version=VERSION,
     )
+
+
+def _shape(main: Answer, fit: Fit, facts: Facts, point: Point) -> Shape | None:
+    """Question 2 in numbers, for the best self-hosted configuration."""
+    best, site = main.best, main.site
+    if best is None or site is None:
+        return None
+    flow = traffic(point)
+    return shape(
+        best.title, next(e for e in facts.engines.values() if e.name == best.engine), site, flow,
+        facts, thinking=point["workload.thinking"], admissions=fit.admissions,
+        peak=peak_plan(site, flow, facts, point),
+    )  # fmt: skip
+
+
+def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:
+    """Return the recommended option and the best self-hosted one as something to run."""
+    found, chosen = [], main.verdict.option
+    if main.bought is not None:
+        role = "recommended" if chosen == MANAGED else "the managed alternative"
+        found.append(of_seller(*main.bought, point["workload.context_tokens"], role))
+    if main.site is not None and main.best is not None:
+        role = "best self-hosted"
+        role = f"recommended, and {role}" if chosen == main.best.option else role
+        engine = next(e for e in facts.engines.values() if e.name == main.best.option)
+        found.append(of_engine(facts, engine, main.site, traffic(point), role))
+    return sorted(found, key=lambda r: not r.role.startswith("recommended"))
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
@@ -215,9 +270,9 @@ def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]
     ]
 
 
-def _conditions(main: Answer, changes: list[Flip], chosen: Option | None) -> list[str]:
+def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | None) -> list[str]:
     found = list(chosen.conditions) if chosen else []
-    if chosen and chosen.name == MANAGED and (other := main.overlooked) is not None:
+    if chosen and chosen.name == MANAGED and other is not None:
         found.append(
             f"ask {other.seller} too, which is not among the candidate sellers: fewer unknowns at "
             f"{other.usd_per_month:,.0f} USD a month"

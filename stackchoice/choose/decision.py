@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
+from stackchoice.choose.carried import BoardRow, Plan, Runnable
+from stackchoice.choose.shape import Shape
 from stackchoice.cost import (
     BreakEven,
     CostLine,
@@ -160,10 +162,15 @@ class Cost(Record):
 
 
 class Flip(Record):
-    """What would change the answer: an input, where it flips, and to what."""
+    """What would change the answer: an input, where it flips, and to what.
+
+    Deciding again with the input at ``under`` gives ``from_option``, at ``at`` it gives
+    ``to_option``; for numbers the two are neighbours. ``at`` None: nothing in the range flips it.
+    """
 
     input: str
     at: float | str | None
+    under: float | str | None = None
     unit: str = ""
     from_option: str
     to_option: str | None
@@ -199,6 +206,7 @@ class Decision(Record):
     options: list[Option]
     candidates: list[Candidate]
     fit: Fit
+    shape: Shape | None = None
     needs: list[Need]
     pushes: list[PushResult]
     conflicts: list[Conflict]
@@ -206,6 +214,9 @@ class Decision(Record):
     cost: Cost
     flips: list[Flip]
     unknowns: list[UnknownInput]
+    runnable: list[Runnable]
+    plan: Plan | None
+    board: list[BoardRow]
     trace: list[Step]
     held_fixed: list[str]
     inputs: list[dict[str, Any]]

@@ -7,18 +7,23 @@ distance to the next answer; "none" is an answer too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.site import Memo
+from stackchoice.choose.memo import Memo
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
 #: Halvings of the interval in which the answer flips: enough for five digits.
 HALVINGS = 18
+#: What is counted in whole numbers or cents is halved until the two are neighbours.
+EXACT = 64
+COUNTED = ("workload.users", "team.engineers", "money.can_fund_devices")
+CENT = Decimal("0.01")
 
 #: The recommendation and the best self-hosted option.
 Outcome = tuple[str | None, str | None]
@@ -40,40 +45,51 @@ SWITCHES = (
 
 
 def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> list[Flip]:
-    """Return where each input flips the answer, then the volumes at which money does."""
-
-    def ask(path: str, value: Any) -> Outcome:
-        moved = point.inputs[path].model_copy(update={"value": value})
-        return outcome(answer(scenario, facts, Point(inputs={**point.inputs, path: moved}), memo))
-
-    ranges = {**ends(scenario, facts), **_natural_ends(point)}
+    """Return where each input flips the answer, or that nothing in its range does."""
+    ask = asker(scenario, facts, point, memo)
+    ranges = swept(scenario, facts, point)
     base = outcome(main)
     found = [
-        _range_flip(ask, point.inputs[path], base, path, low, high)
-        for path, (low, high) in ranges.items()
+        flip
+        for path, both in ranges.items()
+        for flip in range_flips(ask, point.inputs[path], base, path, both)
     ]
     for path in SWITCHES:
         if path not in ranges and point[path] is not None:
             found.append(_switch_flip(ask, point.inputs[path], base, path))
-    return [*found, *_people_flips(scenario, facts, point, main), *_volume_flips(main)]
+    return [*found, *_people_flips(scenario, facts, point, main, memo)]
+
+
+def asker(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> Ask:
+    """Return what answers with one input moved."""
+
+    def ask(path: str, value: Any) -> Outcome:
+        return outcome(answer(scenario, facts, point.moved({path: value}), memo))
+
+    return ask
 
 
 def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[UnknownInput]:
     """Name every input nobody gave, and whether finding it could change the answer."""
     matters = {flip.input: flip for flip in changes if flip.to_option is not None}
-    swept = {flip.input for flip in changes}
+    moved = {flip.input for flip in changes}
     found = []
     for path, item in scenario_inputs(scenario).items():
         if item.known:
             continue
         if path in matters:
             text = matters[path].text
-        elif path in swept:
+        elif path in moved:
             text = "no value in its assumed range changes the answer"
         else:
             text = "not given, so nothing was eliminated or sized by it"
         found.append(UnknownInput(input=path, worth_finding=path in matters, text=text))
     return found
+
+
+def swept(scenario: Scenario, facts: Facts, point: Point) -> dict[str, tuple[Any, Any]]:
+    """Return the two ends of every input that is a range or was left open."""
+    return {**ends(scenario, facts), **_natural_ends(point)}
 
 
 def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
@@ -99,43 +115,59 @@ def outcome(found: Answer) -> Outcome:
     return found.verdict.option, found.best.option if found.best else None
 
 
-def _range_flip(ask: Ask, known: Known, base: Outcome, path: str, low: Any, high: Any) -> Flip:
+def range_flips(
+    ask: Ask, known: Known, base: Outcome, path: str, ends: tuple[Any, ...], *, given: bool = True
+) -> list[Flip]:
+    """Return the flips toward the ends of a range; one that says "nothing" where there are none.
+
+    Toward each end: the nearest value at which anything changes, and the nearest at which the
+    recommendation does, where that lies further out.
+    """
+    span = " to ".join(_show(end) for end in (ends if len(ends) > 1 else (known.value, *ends)))
+    found = []
     # Of a switch only the side that it is not on is a change.
-    sides = [side for side in (low, high) if not isinstance(side, bool) or side != known.value]
-    changed = {side: found for side in sides if (found := ask(path, side)) != base}
-    span = f"{_show(low)} to {_show(high)}"
-    if not changed:
-        return Flip(
-            input=path,
-            at=None,
-            from_option=_name(base),
-            to_option=None,
-            within_range=True,
-            text=f"{label(path)}: nothing from {span} changes the answer",
-            evidence=known.evidence,
+    for side in (s for s in ends if not isinstance(s, bool) or s != known.value):
+        far = ask(path, side)
+        if far == base:
+            continue
+        edges = [_edge(ask, path, known.value, side, lambda found: found != base)]
+        near = ask(path, edges[0][1])
+        if near[0] == base[0] != far[0]:
+            edges.append(_edge(ask, path, known.value, side, lambda found: found[0] != base[0]))
+        for under, at in edges:
+            result = near if at == edges[0][1] else ask(path, at)
+            found.append(
+                Flip(
+                    input=path, at=_plain(at), under=_plain(under), from_option=_name(base),
+                    to_option=_name(result), within_range=given,
+                    changes_recommendation=result[0] != base[0],
+                    text=_flip_text(path, known.value, at, _name(result), span, given),
+                    evidence=known.evidence,
+                )
+            )  # fmt: skip
+    if found:
+        return found
+    return [
+        Flip(
+            input=path, at=None, from_option=_name(base), to_option=None, within_range=given,
+            text=f"{label(path)}: nothing from {span} changes the answer", evidence=known.evidence,
         )
-    # A side that changes the recommendation says more than one that only changes the runner-up.
-    side, result = max(changed.items(), key=lambda item: item[1][0] != base[0])
-    at = side
-    if not isinstance(side, bool | str) and known.value is not None:
-        at = _bisect(ask, path, known.value, side, base)
-        result = ask(path, at)
-    return Flip(
-        input=path,
-        at=str(at).lower() if isinstance(at, bool) else at,
-        from_option=_name(base),
-        to_option=_name(result),
-        within_range=True,
-        changes_recommendation=result[0] != base[0],
-        text=_flip_text(path, at, _name(result), span),
-        evidence=known.evidence,
-    )
+    ]  # fmt: skip
 
 
-def _flip_text(path: str, at: Any, result: str, span: str) -> str:
+def _flip_text(path: str, here: Any, at: Any, result: str, span: str, given: bool) -> str:
     if isinstance(at, bool | str):
         return f"if {label(path)} is {_show(at)}, the answer becomes {result}"
-    return f"{label(path)}: from {_show(at)} on the answer becomes {result} (range: {span})"
+    way = "down" if here is not None and at < here else "on"
+    words = "range" if given else "looked at"
+    return f"{label(path)}: from {_show(at)} {way} the answer becomes {result} ({words}: {span})"
+
+
+def _plain(value: Any) -> float | str | None:
+    """Return a value that JSON gives back equal."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if value is None or isinstance(value, str) else float(value)
 
 
 def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
@@ -144,35 +176,29 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     same = result == base
     text = "changes nothing" if same else f"makes it {_name(result)}"
     return Flip(
-        input=path,
-        at=str(turned).lower(),
-        from_option=_name(base),
-        to_option=None if same else _name(result),
-        within_range=False,
+        input=path, at=None if same else _plain(turned), under=_plain(known.value),
+        from_option=_name(base), to_option=None if same else _name(result), within_range=False,
         changes_recommendation=result[0] != base[0],
-        text=f"{label(path)} {str(turned).lower()} {text}",
-        evidence=known.evidence,
-    )
+        text=f"{label(path)} {_plain(turned)} {text}", evidence=known.evidence,
+    )  # fmt: skip
 
 
-def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Flip]:
+def _people_flips(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo
+) -> list[Flip]:
     """Move the assumed operations work of the paths to the ends that speak against managed.
 
     Only where money decides between the managed endpoint and something else.
     """
-    if main.verdict.option != MANAGED or main.best is None or main.cost.volume is None:
+    if main.verdict.option != MANAGED or main.best is None or main.tokens is None:
         return []
-    moved, said = dict(facts.assumptions), []
-    for key, end in AGAINST_MANAGED.items():
-        datum = facts.assumptions[key].datum
-        value = getattr(datum, end)
-        if value is None:
-            return []
-        moved[key] = moved[key].model_copy(update={"datum": datum.model_copy(
-            update={"value": value})})  # fmt: skip
-        said.append(f"{key.rsplit('_', 1)[1]} {value:g}")
-    there = facts.model_copy(update={"assumptions": moved})
-    base, result = outcome(main), outcome(answer(scenario, there, point))
+    most = {key: getattr(facts.assumptions[key].datum, end)
+            for key, end in AGAINST_MANAGED.items()}  # fmt: skip
+    if None in most.values():
+        return []
+    said = [f"{key.rsplit('_', 1)[1]} {value:g}" for key, value in most.items()]
+    there = facts.assuming(most)
+    base, result = outcome(main), outcome(answer(scenario, there, point, memo))
     work = f"operations work at the ends of its assumed ranges ({', '.join(said)} engineers)"
     same = result[0] == base[0]
     return [
@@ -190,44 +216,33 @@ def _people_flips(scenario: Scenario, facts: Facts, point: Point, main: Answer) 
     ]  # fmt: skip
 
 
-def _volume_flips(main: Answer) -> list[Flip]:
-    """The monthly volume at which serving yourself costs less than the managed endpoint."""
-    own = main.best.option if main.best else ""
-    found = []
-    for even in main.cost.break_even:
-        people = "with people" if even.with_people else "without people"
-        at = even.mtok_per_month
-        words = f"{at:,.0f} M tokens a month ({even.reason})" if at is not None else even.reason
-        found.append(
-            Flip(
-                input=f"volume, {even.against}, {people}",
-                at=at,
-                unit="M tokens a month",
-                from_option=MANAGED,
-                to_option=own if at is not None else None,
-                changes_recommendation=at is not None,
-                within_range=False,
-                text=f"{even.against}, {people}: {words}",
-                evidence=even.evidence,
-            )
-        )
-    return found
+def _edge(
+    ask: Ask, path: str, inside: Any, outside: Any, changed: Callable[[Outcome], bool]
+) -> tuple[Any, Any]:
+    """Return two neighbouring values, the answer unchanged at the first and changed at the second.
 
-
-def _bisect(ask: Ask, path: str, inside: Any, outside: Any, base: Outcome) -> Any:
-    """Return the value nearest to ``inside`` at which the answer is no longer ``base``."""
-    for _ in range(HALVINGS):
-        if isinstance(inside, int) and isinstance(outside, int):
-            middle = (inside + outside) // 2
-            if middle in (inside, outside):
-                break
-        else:
-            middle = (inside + outside) / 2
-        if ask(path, middle) == base:
-            inside = middle
-        else:
+    Whole numbers end one apart and money a cent apart; what is no number has no neighbours.
+    """
+    if inside is None or isinstance(outside, bool | str):
+        return inside, outside
+    exact = isinstance(inside, Decimal) or path in COUNTED or isinstance(outside, int)
+    for _ in range(EXACT if exact else HALVINGS):
+        middle = _middle(path, inside, outside)
+        if middle in (inside, outside):
+            break
+        if changed(ask(path, middle)):
             outside = middle
-    return outside
+        else:
+            inside = middle
+    return inside, outside
+
+
+def _middle(path: str, one: Any, other: Any) -> Any:
+    if path in COUNTED or (isinstance(one, int) and isinstance(other, int)):
+        return (one + other) // 2
+    if isinstance(one, Decimal) or isinstance(other, Decimal):
+        return ((Decimal(one) + Decimal(other)) / 2).quantize(CENT)
+    return (one + other) / 2
 
 
 def _name(result: Outcome) -> str:

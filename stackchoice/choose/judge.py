@@ -11,21 +11,28 @@ from stackchoice.choose.decision import Question
 Check = tuple[Question, bool | None, str]
 
 
-def judge(found: Iterable[Check], kept: str) -> dict[str, Any]:
-    """Return status, question, reason and unknowns, as fields of a candidate.
+#: The question and text of the first fact that failed, and what was unknown before it.
+Failure = tuple[tuple[Question, str] | None, list[str]]
 
-    The first check that fails eliminates and ends the reading. What is unknown does not
-    eliminate, and is kept as a list of things to find out. ``kept`` is the reason of survivors.
-    """
+
+def first_failure(found: Iterable[Check]) -> Failure:
+    """Return the first fact that fails, which ends the reading, and what was unknown before it."""
     unknown: list[str] = []
     for question, holds, text in found:
         if holds is None:
             unknown.append(text)
         elif not holds:
-            return {
-                "status": "eliminated",
-                "question": question,
-                "reason": text,
-                "unknown": unknown,
-            }
-    return {"status": "viable", "question": "", "reason": kept, "unknown": unknown}
+            return (question, text), unknown
+    return None, unknown
+
+
+def verdict(failed: tuple[Question, str] | None, unknown: list[str], kept: str) -> dict[str, Any]:
+    """Return status, question, reason and unknowns, as fields of a candidate.
+
+    A failure eliminates. What is unknown does not, and is kept as a list of things to find out.
+    ``kept`` is the reason of survivors.
+    """
+    if failed is None:
+        return {"status": "viable", "question": "", "reason": kept, "unknown": unknown}
+    question, text = failed
+    return {"status": "eliminated", "question": question, "reason": text, "unknown": unknown}

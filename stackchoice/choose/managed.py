@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackchoice.choose.decision import Candidate, Listing
-from stackchoice.choose.judge import Check, judge
+from stackchoice.choose.judge import Check, first_failure, verdict
+from stackchoice.choose.memo import Memo
 from stackchoice.cost import Volume, metered_usd
-from stackchoice.facts.datum import Evidence, weakest
+from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer, Seller
 from stackchoice.scenario import Point, Scenario
@@ -26,15 +27,14 @@ def offers(scenario: Scenario, facts: Facts) -> list[tuple[Seller, Offer]]:
 
 
 def managed_candidates(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
 ) -> list[Candidate]:
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
     found = [
-        _candidate(scenario, facts, point, seller, offer, volume)
-        for seller, offer in offers(scenario, facts)
-        if wanted == "any" or seller.id in wanted
-    ]
+        candidate for seller, candidate in _priced(scenario, facts, point, volume, memo)
+        if wanted == "any" or seller in wanted
+    ]  # fmt: skip
     if not found:
         whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
         found = [
@@ -54,10 +54,11 @@ def best_seller(found: list[Candidate]) -> Candidate | None:
 
 
 def overlooked(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, taken: Candidate | None
-) -> Candidate | None:
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None,
+    taken: Candidate | None, memo: Memo,
+) -> Candidate | None:  # fmt: skip
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [_candidate(scenario, facts, point, *p, volume) for p in offers(scenario, facts)]
+    found = [candidate for _, candidate in _priced(scenario, facts, point, volume, memo)]
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
@@ -65,19 +66,37 @@ def overlooked(
     return best if better else None
 
 
-def _candidate(
-    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer,
-    volume: Volume | None,
-) -> Candidate:  # fmt: skip
-    return Candidate(
-        option=OPTION,
-        seller=seller.name,
-        artifact=offer.sold_as,
-        encoding=offer.precision.value or "",
-        usd_per_month=metered_usd(volume, offer.price) if volume else None,
-        evidence=weakest(Evidence.STATED, volume.evidence) if volume else Evidence.STATED,
-        **judge(_checks(scenario, facts, point, seller, offer), "sells the model"),
-    )
+def _priced(
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
+) -> list[tuple[str, Candidate]]:
+    """Return every seller of the model as a candidate, by id, with the bill of this volume."""
+    listed = offers(scenario, facts)
+
+    def judged(p: Point, f: Facts) -> list[Candidate]:
+        return [
+            Candidate(
+                option=OPTION,
+                seller=seller.name,
+                artifact=offer.sold_as,
+                encoding=offer.precision.value or "",
+                evidence=Evidence.STATED,
+                **verdict(
+                    *first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"
+                ),
+            )
+            for seller, offer in listed
+        ]
+
+    found = memo.recall(("sellers",), point, facts, judged)
+    if volume is None:
+        return [(seller.id, c) for (seller, _), c in zip(listed, found, strict=True)]
+    evidence = weakest(Evidence.STATED, volume.evidence)
+    return [
+        (seller.id, candidate.model_copy(
+            update={"usd_per_month": metered_usd(volume, offer.price), "evidence": evidence}
+        ))
+        for (seller, offer), candidate in zip(listed, found, strict=True)
+    ]  # fmt: skip
 
 
 def _checks(
@@ -117,7 +136,7 @@ def _checks(
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
     for need in needs(point):
-        has = meets(features, need)
+        has = meets(features.get(need.feature, Datum[bool]()).value, need)
         yield "workload shape", has, (
             f"whether {seller.name} can {need.text}" if has is None
             else f"{seller.name} does not {need.text}"

@@ -42,20 +42,21 @@ def volume(point: Point) -> Volume | None:
     Which tokens wait, are written to a cache or fall into peak hours counts only where it is said.
     """
     paths = (
-        "workload.users", "workload.requests_per_user_per_day", "workload.days_per_month",
-        "workload.input_tokens", "workload.output_tokens",
+        *point.volume_paths, "workload.days_per_month", "workload.input_tokens",
+        "workload.output_tokens",
     )  # fmt: skip
-    if not point.known(*paths):
+    per_day = point.requests_per_day
+    if per_day is None or not point.known(*paths):
         return None
-    users, per_day, days, tokens_in, tokens_out = (point[path] for path in paths)
-    requests = users * per_day * days
+    days, tokens_in, tokens_out = (point[path] for path in paths[-3:])
+    requests = per_day * days
     reused = tokens_in - (traffic(point).prefill_tokens or 0)
     written = min(point["money.cache_write_share"] or 0, 1) * tokens_in
     return Volume(
         requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,
         cache_write_tokens=requests * min(written, tokens_in - reused),
         output_tokens=requests * tokens_out, evidence=point.evidence(*paths),
-        batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_price_share"],
+        batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_hours_share"],
     )  # fmt: skip
 
 

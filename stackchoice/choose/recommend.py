@@ -1,4 +1,4 @@
-"""The last step: best self-hosted, managed endpoint, or what runs today, by money with people."""
+"""The last step: best self-hosted, managed endpoint, or what runs today, by stated preferences."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from decimal import Decimal
 
 from stackchoice.choose.decision import Candidate
 from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.prefer import DEFAULT, Ranked, Way, rank
+from stackchoice.choose.site import Site
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Point, Scenario
+from stackchoice.scenario import Point, Preference, Scenario
 from stackchoice.workload import PushResult
 
 KEEP = "keep what runs today"
@@ -21,6 +23,7 @@ class Recommendation(Record):
     option: str | None
     because: str
     too_close: list[str] = []
+    ranking: list[str] = []
 
 
 def recommend(
@@ -31,6 +34,7 @@ def recommend(
     best: Candidate | None,
     best_rule: PushResult | None,
     tied_with: str | None,
+    site: Site | None,
     seller: Candidate | None,
     sellers: list[Candidate],
     pushes: list[PushResult],
@@ -39,55 +43,110 @@ def recommend(
 ) -> Recommendation:
     """Choose between the survivors.
 
-    One survivor is the answer. Between several the monthly total decides, people and one-time
-    cost included; totals nearer than ``too_close_share`` are too close to call. Where a total is
-    unknown only a rule that pushes toward the managed endpoint can still decide.
+    One survivor is the answer. Between several the preferences decide, in their order; where
+    intervals overlap on all of them it is too close to call. Where what they look at is unknown,
+    only a rule that pushes toward the managed endpoint can still decide.
     """
     if best is not None and tied_with is not None and seller is None:
         return Recommendation(
             option=None, too_close=[best.option, tied_with],
             because=f"too close to call: no rule settles {best.option} against {tied_with}",
         )  # fmt: skip
-    open_options = _open_options(scenario, point, best, seller, lines)
-    if not open_options:
+    ways = open_ways(scenario, point, best, site, seller, lines)
+    names = list(dict.fromkeys(way.option for way in ways))
+    if not ways:
         because = "no option survives the three questions"
         if fit_unknown:
             because = "nothing that survives is known to fit; find its size and cache out first"
         return Recommendation(option=None, because=because)
-    if len(open_options) == 1:
-        only = next(iter(open_options))
+    if len(names) == 1:
+        only = names[0]
         return Recommendation(option=only, because=_sole_reason(only, best, best_rule, sellers))
-    known = {name: (usd, text) for name, (usd, text) in open_options.items() if usd is not None}
-    if len(known) < len(open_options):
-        rule = next((p for p in pushes if p.holds and p.favours[0].engine == "managed"), None)
-        missing = ", ".join(name for name in open_options if name not in known)
-        if rule is not None and MANAGED in open_options:
-            return Recommendation(option=MANAGED, because=f"{rule.text}; cost unknown: {missing}")
-        return Recommendation(
-            option=None,
-            because=f"the monthly cost of {missing} is unknown (a volume or a price is missing), "
-            f"so {' and '.join(open_options)} cannot be compared",
-        )
-    return _cheapest(facts, known)
+    preferences = wanted(scenario)
+    found = rank(ways, preferences, too_close_share(facts))
+    if found.decided_by is None and found.unknown:
+        return _undecided(found, names, pushes)
+    return _ranked(found, ways, preferences)
 
 
-def _open_options(
-    scenario: Scenario, point: Point, best: Candidate | None, seller: Candidate | None,
-    lines: list[CostLine],
-) -> dict[str, tuple[Decimal | None, str]]:  # fmt: skip
-    found: dict[str, tuple[Decimal | None, str]] = {}
+def wanted(scenario: Scenario) -> tuple[Preference, ...]:
+    """Return the preferences a scenario states, else those of the procedure."""
+    return tuple(scenario.preferences) or DEFAULT
+
+
+def too_close_share(facts: Facts) -> Decimal:
+    """Return the share of the dearer total below which two totals are too close to call."""
+    return Decimal(str(facts.assumed("too_close_share")))
+
+
+def open_ways(
+    scenario: Scenario, point: Point, best: Candidate | None, site: Site | None,
+    seller: Candidate | None, lines: list[CostLine],
+) -> list[Way]:  # fmt: skip
+    """Return every way that survived: the best self-hosted on each path, managed, today's."""
+    found = []
+    salary = point["money.usd_per_engineer_month"]
+
+    def way(option: str, line: CostLine | None, text: str) -> Way:
+        return Way(
+            option=option, path=line and line.path, text=text,
+            usd_per_month=line and line.total_usd,
+            engineers=float(line.people_usd / salary) if line and salary else None,
+            latency=site.reply_s if site is not None and option != MANAGED else None,
+        )  # fmt: skip
+
     if best is not None:
         own = [line for line in lines if line.path != "managed"]
-        totals = [(line.total_usd, line.path) for line in own if line.total_usd is not None]
-        usd, path = min(totals, default=(None, ""))
-        found[best.option] = (usd, f"{best.option} {path}".strip())
+        own = [line for line in own if line.total_usd is not None] or own[:1]
+        found += [way(best.option, line, f"{best.option} {line.path}") for line in own]
+        if not own:
+            found.append(way(best.option, None, best.option))
     if seller is not None:
-        total = next((line.total_usd for line in lines if line.path == "managed"), None)
-        found[MANAGED] = (total, f"the {MANAGED}")
+        line = next((line for line in lines if line.path == "managed"), None)
+        found.append(way(MANAGED, line, f"the {MANAGED}"))
     now = scenario.current
     if now is not None and point["current.works"] and point.known("current.usd_per_month"):
-        found[KEEP] = (point["current.usd_per_month"], f"keeping {now.what}")
+        found.append(
+            Way(option=KEEP, path=None, text=f"keeping {now.what}",
+                usd_per_month=point["current.usd_per_month"], engineers=None)
+        )  # fmt: skip
     return found
+
+
+def _undecided(found: Ranked, names: list[str], pushes: list[PushResult]) -> Recommendation:
+    rule = next((p for p in pushes if p.holds and p.favours[0].engine == "managed"), None)
+    unknown = "; ".join(found.unknown)
+    if rule is not None and MANAGED in names:
+        return Recommendation(option=MANAGED, because=f"{rule.text}; unknown: {unknown}")
+    return Recommendation(
+        option=None, ranking=found.steps,
+        because=f"{' and '.join(names)} cannot be compared: unknown is the {unknown} "
+        "(a volume, a price or a speed is missing)",
+    )  # fmt: skip
+
+
+def _ranked(found: Ranked, ways: list[Way], preferences: tuple[Preference, ...]) -> Recommendation:
+    """Say who won and by what; the totals are said wherever cost was asked."""
+    options = list(dict.fromkeys(way.option for way in found.winners))
+    totals = sorted((w for w in ways if w.usd_per_month is not None), key=_usd)
+    cheapest = {way.option: way for way in reversed(totals)}
+    sums = ", ".join(f"{w.text} {w.usd_per_month:,.0f} USD" for w in reversed(cheapest.values()))
+    because = f"a month with people and one-time cost, which are assumed: {sums}"
+    if found.decided_by not in ("cost", None) or "cost" not in preferences:
+        asked = ", then ".join(preferences)
+        because = "; ".join([*found.steps, f"preferences: {asked}", because])
+    if found.unknown:
+        because += f"; passed over, because it is not known: {'; '.join(found.unknown)}"
+    if len(options) > 1:
+        return Recommendation(
+            option=None, because=f"too close to call: {because}", too_close=options,
+            ranking=found.steps,
+        )  # fmt: skip
+    return Recommendation(option=options[0], because=because, ranking=found.steps)
+
+
+def _usd(way: Way) -> Decimal:
+    return way.usd_per_month or Decimal(0)
 
 
 def _sole_reason(
@@ -100,16 +159,3 @@ def _sole_reason(
     reasons = "; ".join(dict.fromkeys(c.reason for c in sellers))
     why = best_rule.text if best_rule else best.reason
     return f"{why}; the managed endpoint is out: {reasons}"
-
-
-def _cheapest(facts: Facts, known: dict[str, tuple[Decimal, str]]) -> Recommendation:
-    ranked = sorted(known.items(), key=lambda item: item[1][0])
-    (first, (lowest, _)), (second, (next_usd, _)) = ranked[:2]
-    sums = ", ".join(f"{text} {usd:,.0f} USD" for _, (usd, text) in ranked)
-    because = f"a month with people and one-time cost, which are assumed: {sums}"
-    gap = (next_usd - lowest) / next_usd if next_usd else Decimal(0)
-    if gap < Decimal(str(facts.assumed("too_close_share"))):
-        return Recommendation(
-            option=None, because=f"too close to call: {because}", too_close=[first, second]
-        )
-    return Recommendation(option=first, because=because)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
-from stackchoice.errors import UnknownCacheError
+from stackchoice.capacity import replicas_at_peak
+from stackchoice.choose.memo import Memo
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
@@ -17,44 +19,27 @@ from stackchoice.fit import (
     batch_one_speed,
     cache_layout,
     fit_row,
-    replica_requests_per_s,
+    launch,
     request_seconds,
+    requests_per_s,
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.prefix import ReuseRule, reuse_rule
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
 
 SECONDS_PER_HOUR = 3600
 
-#: Admissions already worked out in one decision: most points change neither pool nor context.
-Memo = dict[tuple[Any, ...], Admission | None]
 
-
-class Site(Record):
-    """One artifact on one machine: the numbers of question 1.
-
-    Whatever the engine as :func:`sites` yields it; :func:`for_engine` puts an engine release's
-    own admission, and what a replica serves with it, in place of the quotient.
-    """
+class Place(Record):
+    """One artifact on one machine, before any arithmetic."""
 
     model: Model
     artifact: Artifact
     machine: Machine
     choice: MachineChoice
-    layout: CacheLayout | None
-    cache_note: str
-    cache_bytes: int
-    row: FitRow
-    speed: Speed
-    engine: str = ""
-    admission: Admission | None = None
-    live_sequences: int | None = None
-    replica: Interval | None = None
-    needed_concurrency: float | None = None
-    needed_at_fast_end: float | None = None
-    replicas_needed: tuple[int, int] | None = None
 
     @property
     def replicas_there(self) -> int:
@@ -62,62 +47,138 @@ class Site(Record):
         return max(1, self.choice.count // self.choice.devices_per_replica)
 
 
-class Traffic(Record):
-    """Requests per second and tokens per request at one point (None: not known)."""
+class Site(Place):
+    """One artifact on one machine: the numbers of question 1.
 
-    mean_per_s: float | None
-    peak_per_s: float | None
-    input_tokens: float | None
-    prefill_tokens: float | None
-    output_tokens: float | None
-    context_tokens: int | None
+    Memory, whatever the engine, as :func:`site_of` returns it; :func:`admitted` adds what an engine
+    release admits, :func:`served` how fast one stream is and what a replica serves.
+    """
+
+    layout: CacheLayout | None
+    cache_note: str
+    row: FitRow
+    cache_bytes: int = 0
+    speed: Speed = Speed()
+    engine: str = ""
+    admission: Admission | None = None
+    live_sequences: int | None = None
+    reuse: ReuseRule | None = None
+    replica: Interval | None = None
+    reply_s: Interval | None = None
+    needed_concurrency: float | None = None
+    needed_at_fast_end: float | None = None
+    replicas_needed: tuple[int, int] | None = None
+
+
+class Traffic:
+    """Requests per second and tokens per request at one point (None: not known).
+
+    Worked out when asked for, so that a sub-result depends on the inputs that it uses and no more.
+    """
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+
+    @cached_property
+    def mean_per_s(self) -> float | None:
+        """Requests a second, averaged over the active hours."""
+        per_day = self._point.requests_per_day
+        hours = self._point["workload.active_hours_per_day"]
+        return per_day / (hours * SECONDS_PER_HOUR) if per_day and hours else None
+
+    @cached_property
+    def peak_per_s(self) -> float | None:
+        """Requests a second at the peak."""
+        mean, peak = self.mean_per_s, self._point["workload.peak_factor"]
+        return mean * peak if mean and peak else None
+
+    @cached_property
+    def input_tokens(self) -> float | None:
+        """Tokens a request sends, the shared prefix among them."""
+        return self._point["workload.input_tokens"]
+
+    @cached_property
+    def shared_tokens(self) -> float | None:
+        """Tokens of the beginning that all requests share."""
+        return self._point["workload.shared_prefix_tokens"]
+
+    @cached_property
+    def prefill_tokens(self) -> float | None:
+        """Tokens to prefill: the shared prefix and what a session resends are reused."""
+        return self.prefill_after(self.shared_tokens or 0)
+
+    def prefill_at(self, site: Site) -> float | None:
+        """Tokens to prefill on a site: of what is shared, what its release finds again is reused.
+
+        Where nobody read what a release finds, all that is shared counts as found.
+        """
+        tokens, shared = self.input_tokens, self.shared_tokens
+        if site.reuse is None or not tokens or not shared:
+            return self.prefill_tokens
+        return self.prefill_after(site.reuse.hit(int(tokens), int(shared)).tokens)
+
+    def prefill_after(self, found_tokens: float) -> float | None:
+        """Tokens to prefill when so many of the shared ones are found, and later turns resend."""
+        tokens_in = self.input_tokens
+        if tokens_in is None:
+            return None
+        found = found_tokens / tokens_in if tokens_in else 0
+        turns = self._point["workload.turns_per_session"] or 1
+        # The first turn of a session resends nothing.
+        resent = (self._point["workload.resent_share"] or 0) * (turns - 1) / turns
+        return tokens_in * (1 - min(1.0, found)) * (1 - resent)
+
+    @cached_property
+    def spares(self) -> int:
+        """Replicas that may be down at the peak; none where nobody asked for any."""
+        return self._point["workload.spare_replicas"] or 0
+
+    def wait_s(self, prefill_s: float, facts: Facts) -> float:
+        """How long a request may wait for a slot: what the first token's limit leaves, if any."""
+        limit = self._point["workload.ttft_p99_s"]
+        return facts.assumed("queue_wait_s") if limit is None else max(0.0, limit - prefill_s)
+
+    @cached_property
+    def output_tokens(self) -> float | None:
+        """Tokens of a reply, reasoning among them."""
+        return self._point["workload.output_tokens"]
+
+    @cached_property
+    def context_tokens(self) -> int | None:
+        """The length that one request may reach."""
+        return self._point["workload.context_tokens"]
 
 
 def traffic(point: Point) -> Traffic:
-    """Turn the workload's inputs into arrival rates and tokens per request.
-
-    The shared prefix and what a session resends are computed once and reused, so they count
-    as input but not as prefill.
-    """
-    users, per_day = point["workload.users"], point["workload.requests_per_user_per_day"]
-    hours, peak = point["workload.active_hours_per_day"], point["workload.peak_factor"]
-    mean = users * per_day / (hours * SECONDS_PER_HOUR) if users and per_day and hours else None
-    tokens_in = point["workload.input_tokens"]
-    prefill = None
-    if tokens_in is not None:
-        reused = (point["workload.shared_prefix_tokens"] or 0) / tokens_in if tokens_in else 0
-        resent = point["workload.resent_share"] or 0
-        turns = point["workload.turns_per_session"] or 1
-        # The first turn of a session resends nothing.
-        resent *= (turns - 1) / turns
-        prefill = tokens_in * (1 - min(1.0, reused)) * (1 - resent)
-    return Traffic(
-        mean_per_s=mean,
-        peak_per_s=mean * peak if mean and peak else None,
-        input_tokens=tokens_in,
-        prefill_tokens=prefill,
-        output_tokens=point["workload.output_tokens"],
-        context_tokens=point["workload.context_tokens"],
-    )
+    """Turn the workload's inputs into arrival rates and tokens per request."""
+    return Traffic(point)
 
 
-def sites(scenario: Scenario, facts: Facts, point: Point) -> Iterator[Site]:
-    """Yield every candidate artifact on every candidate machine."""
+def places(scenario: Scenario, facts: Facts) -> list[Place]:
+    """Return every candidate artifact on every candidate machine."""
     model = facts.models[scenario.model.id]
     wanted = scenario.model.artifacts or [a.id for a in model.artifacts]
-    flow = traffic(point)
-    for choice in scenario.candidates.machines:
-        for artifact_id in wanted:
-            yield _site(model, model.artifact(artifact_id), choice, facts, flow)
+    return [
+        Place(model=model, artifact=model.artifact(name), machine=facts.machines[choice.id],
+              choice=choice)
+        for choice in scenario.candidates.machines for name in wanted
+    ]  # fmt: skip
 
 
-def _site(
-    model: Model, artifact: Artifact, choice: MachineChoice, facts: Facts, flow: Traffic
-) -> Site:
-    machine, devices = facts.machines[choice.id], choice.devices_per_replica
+def site_of(place: Place, facts: Facts, point: Point, memo: Memo) -> Site:
+    """Return the numbers of question 1 at a place, whatever the engine."""
+    return memo.recall(
+        ("site", place.choice, place.artifact.id), point, facts,
+        lambda p, f: _site(place, f, traffic(p)),
+    )  # fmt: skip
+
+
+def _site(place: Place, facts: Facts, flow: Traffic) -> Site:
+    artifact, machine = place.artifact, place.machine
+    devices = place.choice.devices_per_replica
     layout, note = None, ""
     try:
-        layout = cache_layout(model.config.value or {}, memory=facts.memory)
+        layout = cache_layout(place.model.config.value or {}, memory=facts.memory)
     except UnknownCacheError as error:
         note = str(error)
     per_sequence = layout and flow.context_tokens and layout.bytes_per_sequence(flow.context_tokens)
@@ -129,49 +190,66 @@ def _site(
         bytes_per_sequence=per_sequence or None,
         note=note,
     )
+    return Site(**dict(place), layout=layout, cache_note=note, row=row)
+
+
+def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
+    """Return the speed of one stream at the depth that requests have on average."""
+    flow = traffic(point)
     depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
-    cache_bytes = layout.bytes_per_sequence(depth) if layout else 0
+    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
     speed = batch_one_speed(
-        model, artifact, machine, facts.efficiencies, cache_bytes=cache_bytes, devices=devices,
+        site.model, site.artifact, site.machine, facts.efficiencies, cache_bytes=cache_bytes,
+        devices=site.choice.devices_per_replica,
         # This machine's bandwidth was probed, and its engine runs, on one thread.
-        threads="one" if choice.id == THIS_MACHINE else "all",
+        threads="one" if site.choice.id == THIS_MACHINE else "all",
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
-        links=facts.links.values(), interconnect=choice.interconnect,
+        links=facts.links.values(), interconnect=site.choice.interconnect,
     )  # fmt: skip
-    return Site(
-        model=model,
-        artifact=artifact,
-        machine=machine,
-        choice=choice,
-        layout=layout,
-        cache_note=note,
-        cache_bytes=cache_bytes,
-        row=row,
-        speed=speed,
-        live_sequences=row.live_sequences,
-    )
+    return {"cache_bytes": cache_bytes, "speed": speed}
 
 
-def for_engine(site: Site, engine: Engine, facts: Facts, flow: Traffic, memo: Memo) -> Site:
-    """Return the site as one engine release would serve it.
+def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo) -> Site:
+    """Return the site with what one engine release admits there.
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
-    key = (engine.id, site.artifact.id, site.machine.id, site.choice.devices_per_replica,
-           site.row.pool_bytes, flow.context_tokens)  # fmt: skip
-    if key not in memo:
-        memo[key] = _admission(site, engine, facts, flow)
-    admission = memo[key]
+    key = ("admission", engine.id, site.choice, site.artifact.id, site.row.pool_bytes)
+    admission = memo.recall(key, point, facts, lambda p, f: _admission(site, engine, f, traffic(p)))
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
-    served = {
-        "engine": engine.id, "admission": admission, "live_sequences": live,
-        **_serving(site, facts, flow, live),
-    }  # fmt: skip
-    return site.model_copy(update=served)
+    rule = memo.recall(
+        ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
+        lambda _, f: _reuse(site, engine, f),
+    )  # fmt: skip
+    return site.model_copy(
+        update={
+            "engine": engine.id, "admission": admission, "live_sequences": live, "reuse": rule,
+        }
+    )  # fmt: skip
+
+
+def _reuse(site: Place, engine: Engine, facts: Facts) -> ReuseRule | None:
+    """What a release finds again of what prompts share; None where nobody read that."""
+    try:
+        return reuse_rule(
+            launch(engine.id, engine.latest.version, site.model.config.value or {},
+                   tp=site.choice.devices_per_replica, facts=facts)
+        )  # fmt: skip
+    except (UnknownRuleError, UnknownCacheError):
+        return None
+
+
+def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Site:
+    """Return the site with its speed, what a replica serves, and what the peak takes.
+
+    ``speed`` is what :func:`speed_at` returns.
+    """
+    found = _serving(site, speed, facts, flow)
+    return site.model_copy(update={**speed, **found})
 
 
 def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admission | None:
@@ -190,33 +268,49 @@ def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admis
     )
 
 
-def _serving(site: Site, facts: Facts, flow: Traffic, live: int | None) -> dict[str, Any]:
-    """Return what a replica with ``live`` sequences serves, and how many the peak takes."""
-    if not live or flow.prefill_tokens is None or not flow.output_tokens:
+def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:
+    """Return what a replica with its live sequences serves, and how many the peak takes."""
+    live, prefill = site.live_sequences, flow.prefill_at(site)
+    if not live or prefill is None or not flow.output_tokens:
         return {}
-    shape = {
-        "cache_bytes": site.cache_bytes,
-        "prefill_tokens": flow.prefill_tokens,
-        "output_tokens": flow.output_tokens,
-    }
-    replica = replica_requests_per_s(site.speed, site.artifact, live_sequences=live, **shape)
-    slow, fast = (
-        request_seconds(site.speed, site.artifact, share=share, batch=live, **shape)
-        for share in ("low", "high")
-    )
-    if flow.peak_per_s is None or slow is None or fast is None or replica is None:
+    seconds = {
+        share: request_seconds(
+            speed["speed"], site.artifact, share=share, batch=live,
+            cache_bytes=speed["cache_bytes"], prefill_tokens=prefill,
+            output_tokens=flow.output_tokens,
+        )
+        for share in ("low", "middle", "high")
+    }  # fmt: skip
+    replica = requests_per_s(seconds.values(), live)
+    slow, fast = seconds["low"], seconds["high"]
+    middle = seconds["middle"]
+    if slow is None or fast is None or middle is None or replica is None:
         return {"replica": replica}
-    cap = facts.assumed("utilisation_cap")
+    reply = Interval(
+        low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
+        rests_on=["a full pool, no queue"],
+    )  # fmt: skip
+    if flow.peak_per_s is None:
+        return {"replica": replica, "reply_s": reply}
     return {
         "replica": replica,
+        "reply_s": reply,
         "needed_concurrency": flow.peak_per_s * sum(slow),
         "needed_at_fast_end": flow.peak_per_s * sum(fast),
         "replicas_needed": (
-            _ceil(flow.peak_per_s / (replica.high * cap)),
-            _ceil(flow.peak_per_s / (replica.low * cap)),
+            replicas_for(flow, facts, replica_per_s=replica.high, slots=live, prefill_s=fast[0]),
+            replicas_for(flow, facts, replica_per_s=replica.low, slots=live, prefill_s=slow[0]),
         ),
     }
 
 
-def _ceil(value: float) -> int:
-    return max(1, -int(-value // 1))
+def replicas_for(
+    flow: Traffic, facts: Facts, *, replica_per_s: float, slots: int, prefill_s: float
+) -> int:
+    """Return the replicas that the peak takes, spares on top; see :mod:`stackchoice.capacity`."""
+    carrying = replicas_at_peak(
+        peak_per_s=flow.peak_per_s or 0.0, replica_per_s=replica_per_s, slots=slots,
+        service_s=slots / replica_per_s, cap=facts.assumed("utilisation_cap"),
+        wait_s=flow.wait_s(prefill_s, facts), tail=facts.assumed("queue_tail_share"),
+    )  # fmt: skip
+    return carrying + flow.spares

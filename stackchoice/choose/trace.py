@@ -7,7 +7,8 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
-from stackchoice.choose.site import sites
+from stackchoice.choose.memo import Memo
+from stackchoice.choose.site import places, site_of, speed_at
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
@@ -17,13 +18,16 @@ from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import Point, Scenario, scenario_inputs
 
 
-def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Fit:
+def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> Fit:
     """Return question 1 in numbers: the budgets as separate rows, never mixed.
 
     For the best self-hosted option; where none survives, for the first candidate, so that
     the reader sees what does not fit.
     """
-    site = main.site or next(iter(sites(scenario, facts, point)), None)
+    site = main.site
+    if site is None and (there := places(scenario, facts)):
+        site = site_of(there[0], facts, point, memo)
+        site = site.model_copy(update=speed_at(site, facts, point))
     context = point["workload.context_tokens"]
     if site is None:
         return Fit(

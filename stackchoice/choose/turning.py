@@ -193,7 +193,8 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
         rest = sum(max(v - base * carries, 0.0) for v in profile) / tokens.total_mtok
         yield Hybrid(
             base=line.path, replicas=base, usd=decimal(round(usd, 6)), managed_share=rest,
-            capacity_mtok_per_hour=paths.capacity[end] * peak / (hours * days), evidence=Evidence.ASSUMED,
+            capacity_mtok_per_hour=paths.capacity[end] * peak / (hours * days),
+            evidence=Evidence.ASSUMED,
             text=f"{ENDS[end]}: " + (
                 f"{base} {line.path} replica(s), {rest:.0%} of the tokens bought"
                 if base else "no base pays for itself and its people: buy every token"

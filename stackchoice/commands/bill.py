@@ -83,6 +83,11 @@ def _break_evens(evens: list[BreakEven]) -> Iterator[str]:
         people = "with people" if even.with_people else "without people"
         at = "" if even.mtok_per_month is None else f"{even.mtok_per_month:,.0f} M tokens a month, "
         yield f"  {even.against}, {people}: {at}{even.reason} [{even.evidence.value}]"
+        if even.least_use is not None and even.planned_use is not None and not even.with_people:
+            yield (
+                f"    its own cost is earned from {even.least_use:.1%} of mean use on; peak, "
+                f"headroom and active hours allow {even.planned_use:.1%}"
+            )
         if (change := even.change) is not None and not even.with_people:
             yield (
                 f"    some volume would pay if one thing alone passed {change.factor:,.3g} times "

@@ -2,23 +2,75 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stackchoice.choose import decide
+from stackchoice.choose.against import against as compare_scenarios
+from stackchoice.choose.against import over_releases
+from stackchoice.commands.defending import (
+    carried_text,
+    comparison_text,
+    defence_text,
+    releases_text,
+)
 from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.commands.summary import summary
+from stackchoice.errors import InputError
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
 
 
-def decide_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
+def decide_command(
+    scenario: ScenarioArg,
+    as_json: JsonFlag = False,
+    against: Annotated[
+        str, typer.Option(metavar="OTHER", help="Compare with another scenario, step by step.")
+    ] = "",
+    releases: Annotated[
+        str, typer.Option(metavar="ENGINE", help="The answer at every release of an engine.")
+    ] = "",
+    defend: Annotated[
+        bool, typer.Option("--defend", help="Tornado, distances to the next answer, 10,000 draws.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Launch lines, and what to measure before buying.")
+    ] = False,
+) -> None:
     """Answer the three questions and compare the costs."""
     loaded = load_scenario(scenario)
-    decision = decide(loaded, facts_for(loaded))
-    print(decision.model_dump_json(indent=2) if as_json else summary(decision))
+    facts = facts_for(loaded)
+    asked = [name for name, on in (("--against", against), ("--releases", releases),
+                                   ("--defend", defend), ("--run", run)) if on]  # fmt: skip
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(asked)}: each is an answer of its own; ask for one")
+    if against:
+        other = load_scenario(against)
+        found = compare_scenarios(loaded, other, facts_for(other, facts))
+        print(found.model_dump_json(indent=2) if as_json else comparison_text(found))
+        return
+    if releases:
+        rows = over_releases(loaded, facts, releases)
+        name = facts.engines[releases].name
+        print(
+            json.dumps([row.model_dump(mode="json") for row in rows], indent=2) if as_json
+            else releases_text(name, rows)
+        )  # fmt: skip
+        return
+    if defend:
+        from stackchoice.choose.defend import defend as work_out
+
+        defence = work_out(loaded, facts)
+        print(defence.model_dump_json(indent=2) if as_json else defence_text(defence))
+        return
+    decision = decide(loaded, facts)
+    if as_json:
+        print(decision.model_dump_json(indent=2))
+    else:
+        print(carried_text(decision.runnable, decision.plan) if run else summary(decision))
 
 
 def report_command(

@@ -146,9 +146,10 @@ def break_even(
     volume, replicas = crossover(
         fixed=fixed_usd, replica=replica_usd, usd_per_mtok=price, capacity=capacity
     )
-    share = None
+    shares = {}
     if full_capacity_mtok:
-        share = float(utilisation(replica_usd, price, decimal(full_capacity_mtok)))
+        least = utilisation(replica_usd, price, decimal(full_capacity_mtok))
+        shares = {"least_use": float(least), "planned_use": capacity_mtok / full_capacity_mtok}
     if volume.is_infinite():
         factor = change_needed(replica=replica_usd, usd_per_mtok=price, capacity=capacity)
         change = Change(
@@ -161,6 +162,6 @@ def break_even(
             f"{(fixed_usd + replica_usd) / price:,.0f} M tokens a month and carries "
             f"at most {capacity:,.0f} M, worth {price * capacity:,.0f} USD, for "
             f"{replica_usd:,.0f} USD",
-            change=change, least_use=share,
+            change=change, **shares,
         )  # fmt: skip
-    return answer(volume, int(replicas), f"carried by {int(replicas)} replica(s)", least_use=share)
+    return answer(volume, int(replicas), f"carried by {int(replicas)} replica(s)", **shares)

@@ -1,8 +1,8 @@
 """A base of own replicas, with the peaks bought by the token.
 
-Over a profile ``V_j`` (M tokens in each stretch of time): ``A + n B + p sum_j max(V_j - n c, 0)``. A replica is
-worth its cost when the slice of the load that it takes, ``p sum_j min(max(V_j - (n-1) c, 0), c)``,
-is worth more than ``B``. USD, M tokens.
+Over a profile ``V_j`` (M tokens in each stretch of time):
+``A + n B + p sum_j max(V_j - n c, 0)``. A replica is worth its cost when the slice of the load
+that it takes, ``p sum_j min(max(V_j - (n-1) c, 0), c)``, is worth more than ``B``. USD, M tokens.
 """
 
 from __future__ import annotations

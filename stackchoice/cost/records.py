@@ -118,8 +118,9 @@ class Change(Record):
 class BreakEven(Record):
     """The volume from which serving yourself costs less. None is *never*, and says why.
 
-    ``least_use`` is the mean use of a replica below which its own cost is not earned, people left
-    out, at any volume; above 1 it cannot be reached. ``change`` is given where it is never.
+    ``least_use`` is the mean use of a replica over the whole month below which its own cost is not
+    earned, people left out, at any volume; ``planned_use`` is what the peak, its headroom and the
+    active hours allow at most. ``change`` is given where it is never.
     """
 
     against: str
@@ -130,6 +131,7 @@ class BreakEven(Record):
     reason: str
     evidence: Evidence
     least_use: float | None = None
+    planned_use: float | None = None
     change: Change | None = None
 
 

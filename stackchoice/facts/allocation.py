@@ -5,6 +5,7 @@ Which release follows which rule is data; ``fit/`` holds the rules that these na
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
@@ -13,6 +14,10 @@ from pydantic import Field, field_validator
 from stackchoice.facts.datum import Datum, Record
 
 Scalar = float | int | bool | str
+
+#: What is as old as anybody looked comes before every release.
+OLDEST = Version("0")
+UNKNOWN = Datum[Any]()
 
 
 class KvFormat(Record):
@@ -105,12 +110,18 @@ class MemoryFacts(Record):
         A fact of the model's ``family`` beats the general one. Unknown is a datum without value.
         """
         for wanted in dict.fromkeys((family, "")):
-            rows = [
-                f for f in self.allocators
-                if (f.engine, f.key, f.family) == (engine, key, wanted)
-                and (release is None or not f.since or release_order(f.since) <= release)
-            ]  # fmt: skip
-            if rows:
-                newest = max(rows, key=lambda f: release_order(f.since or "0"))
-                return newest.value
-        return Datum[Any]()
+            for since, value in self._by_key.get((engine, key, wanted), ()):
+                if release is None or since is None or since <= release:
+                    return value
+        return UNKNOWN
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, str, str], list[tuple[Version | None, Datum[Any]]]]:
+        """The facts of each engine, key and family, the newest first."""
+        found: dict[tuple[str, str, str], list[tuple[Version | None, Datum[Any]]]] = {}
+        for f in self.allocators:
+            since = release_order(f.since) if f.since else None
+            found.setdefault((f.engine, f.key, f.family), []).append((since, f.value))
+        for rows in found.values():
+            rows.sort(key=lambda row: row[0] or OLDEST, reverse=True)
+        return found

@@ -16,6 +16,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
+from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -34,12 +35,13 @@ from stackchoice.facts.records import (
     HourPrice,
     Machine,
     Model,
-    Rule,
     Seller,
     ServerPrice,
     Upkeep,
 )
+from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
+from stackchoice.facts.traffic import LogColumns, WorkloadPreset
 from stackchoice.facts.yaml import read_facts
 
 if TYPE_CHECKING:
@@ -54,11 +56,14 @@ LISTS = {
     "thresholds.yaml": ("assumptions", Assumption),
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
+    "launch.yaml": ("launches", LaunchForm),
     "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
     "prices/sellers.yaml": ("sellers", Seller),
     "measured_devices.yaml": ("measured_devices", MeasuredDevice),
+    "workloads.yaml": ("workloads", WorkloadPreset),
+    "measures.yaml": ("measures", Measure),
     "links.yaml": ("links", Link),
     "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
@@ -71,7 +76,7 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "encodings", "links")  # fmt: skip
+         "encodings", "links", "workloads")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
@@ -93,11 +98,15 @@ class Facts(Record):
     sellers: dict[str, Seller]
     hours: list[HourPrice]
     servers: list[ServerPrice]
+    launches: list[LaunchForm] = []
     upkeep: list[Upkeep] = []
     rules: list[Rule]
     assumptions: dict[str, Assumption]
     efficiencies: list[Efficiency]
     memory: MemoryFacts
+    workloads: dict[str, WorkloadPreset]
+    measures: list[Measure] = []
+    log_columns: LogColumns = Field(exclude=True, repr=False)
     kernels: KernelFacts
     encodings: dict[str, Encoding] = {}
     quant_formats: QuantFormats = Field(exclude=True, repr=False)
@@ -118,6 +127,16 @@ class Facts(Record):
         if value is None:
             raise FactsError(f"assumption {assumption_id!r} has no value in data/assumptions.yaml")
         return value
+
+    def assuming(self, values: dict[str, float]) -> Facts:
+        """Return the facts with some assumptions at other values."""
+        moved = {
+            key: self.assumptions[key].model_copy(
+                update={"datum": self.assumptions[key].datum.model_copy(update={"value": value})}
+            )
+            for key, value in values.items()
+        }
+        return self.model_copy(update={"assumptions": {**self.assumptions, **moved}})
 
     def to_frame(self) -> DataFrame:
         """One row per datum: where it stands, value, evidence class, source and date."""
@@ -179,6 +198,8 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
     read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    columns = folder / "log_columns.yaml"
+    read["log_columns"] = _record(LogColumns, _file(columns, folder, digest), columns)
     formats = folder / "quant_formats.yaml"
     tables = _file(formats, folder, digest)["quant_formats"]
     read["quant_formats"] = _record(QuantFormats, tables, formats)

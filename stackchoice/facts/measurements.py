@@ -61,7 +61,7 @@ class MeasuredDevice(Record):
 
     id: str
     name: str
-    vendor: str
+    vendor: str = ""
     device_class: DeviceClass
     bandwidth_gb_per_s: Datum[float]
     bf16_dense_tflops: Datum[float] = Datum[float]()

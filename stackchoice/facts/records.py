@@ -21,6 +21,9 @@ from stackchoice.facts.prices import TokenPrice as TokenPrice
 #: A version that says it is a candidate: 1.4.0rc1, 0.33.0-rc2, 1.6.0b1 (but not build b12464).
 PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
 
+#: Marks the first release that was seen to have something, older ones not having been read.
+SEEN_BY = "by "
+
 Format = Literal["safetensors", "gguf", "mlx"]
 Backend = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "hpu", "neuron"]
 Path = Literal["managed", "rented", "owned"]
@@ -134,7 +137,8 @@ class Engine(Record):
 
     ``architectures`` maps a config's ``architectures[0]`` to the first release that has it
     (``"any"`` where that is older than anybody looked, ``"no"`` where it never came). A missing
-    key is unknown. ``features`` are true, false or unknown, for the newest release read.
+    key is unknown. ``features`` say the same of features, and ``"by 1.2"`` where that release was
+    seen to have one and no older one was read.
     """
 
     id: str
@@ -146,21 +150,42 @@ class Engine(Record):
     min_compute_capability: Datum[float] = Datum[float]()
     formats: dict[Format, Datum[bool]]
     architectures: dict[str, Datum[str]] = {}
-    features: dict[str, Datum[bool]] = {}
+    features: dict[str, Datum[str]] = {}
     releases_in_6_months: Datum[int] = Datum[int]()
     maturity: Literal["established", "young"] = "established"
 
-    def implements(self, architecture: str) -> tuple[bool | None, str]:
-        """Whether the newest release has a config's architecture, and the release it came with.
+    def implements(self, architecture: str, release: str | None = None) -> tuple[bool | None, str]:
+        """Whether a release (the newest) has a config's architecture, and since which one.
 
         Returns (None, "") where the fact base does not say.
         """
-        since = self.architectures.get(architecture, Datum[str]()).value
+        return self._since(self.architectures, architecture, release)
+
+    def has(self, feature: str, release: str | None = None) -> tuple[bool | None, str]:
+        """Whether a release (the newest) has a feature, and the release it came with.
+
+        Returns (None, "") where the fact base does not say.
+        """
+        return self._since(self.features, feature, release)
+
+    def feature(self, name: str) -> Datum[bool]:
+        """Return :meth:`has` of the newest release as a fact, with its source and note."""
+        there, fact = self.has(name)[0], self.features.get(name, Datum[str]())
+        return Datum[bool](value=there, evidence=fact.evidence, source=fact.source, note=fact.note)
+
+    def _since(
+        self, table: dict[str, Datum[str]], key: str, release: str | None
+    ) -> tuple[bool | None, str]:
+        since = table.get(key, Datum[str]()).value
         if since is None:
             return None, ""
         if since in ("any", "no"):
             return since == "any", ""
-        return _order(since) <= _order(self.latest.version), since
+        seen = since.removeprefix(SEEN_BY)
+        there = _order(seen) <= _order(release or self.latest.version)
+        if seen != since:  # an older release may have it as well
+            return there or None, ""
+        return there, since
 
     @property
     def latest(self) -> Release:
@@ -187,12 +212,17 @@ class Upkeep(Record):
 
 
 class Assumption(Record):
-    """A named number that the arithmetic needs and nobody measured for this team."""
+    """A named number that the arithmetic needs and nobody measured for this team.
+
+    ``defines_a_word`` marks where a word of the map begins ("many", "low"): a definition is held
+    fixed where quantities are drawn.
+    """
 
     id: str
     unit: str
     datum: Datum[float]
     meaning: str
+    defines_a_word: bool = False
 
 
 class Efficiency(Record):
@@ -221,32 +251,3 @@ class Efficiency(Record):
         if not self.low <= self.middle <= self.high:
             raise ValueError("low <= middle <= high must hold")
         return self
-
-
-class Push(Record):
-    """One engine a rule pushes toward, and how far: first choice or an alternative."""
-
-    engine: str
-    rank: int = Field(default=1, ge=1)
-    note: str = ""
-
-
-class Rule(Record):
-    """One cell of the map. ``when`` names predicates that must all hold, ``unless`` none.
-
-    ``precedence`` settles two rules that disagree (higher wins) and ``resolves`` says why in
-    words, since a conflict is shown and never averaged away.
-    """
-
-    id: str
-    question: Literal["workload", "ops"]
-    when: list[str]
-    unless: list[str] = []
-    favours: list[Push]
-    precedence: int
-    default: bool = False
-    text: str
-    why: str
-    how_far: str
-    resolves: str
-    source: Source

@@ -12,6 +12,7 @@ from stackchoice.fit.speed import (
     batch_one_speed,
     replica_requests_per_s,
     request_seconds,
+    requests_per_s,
 )
 from stackchoice.fit.verdict import Verdict
 from stackchoice.fit.weights import weights_bytes
@@ -20,6 +21,6 @@ __all__ = [
     "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck",
     "Situation", "Sizing", "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed",
     "cache_layout", "check_premises", "cures", "fit_row", "launch", "memory_for_cache",
-    "nominal_bytes", "replica_requests_per_s", "request_seconds", "size", "usable_bytes",
-    "weights_bytes",
+    "nominal_bytes", "replica_requests_per_s", "request_seconds", "requests_per_s", "size",
+    "usable_bytes", "weights_bytes",
 ]  # fmt: skip

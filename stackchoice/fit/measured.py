@@ -30,7 +30,7 @@ class MeasuredRate(Record):
     """One rate that was measured on the set-up in question, in tokens/s."""
 
     phase: Literal["decode", "prefill"]
-    tokens_per_s: float = Field(gt=0)
+    tokens_per_s: float = Field(gt=0, allow_inf_nan=False)
     context_tokens: int = Field(default=0, ge=0)
     prompt_tokens: int | None = Field(default=None, ge=1)
 

@@ -111,4 +111,3 @@ def _day(text: str, *, first: bool) -> str:
     """Return the first or last day that a year, month or day names."""
     fill = {4: "-01-01" if first else "-12-31", 7: "-01" if first else "-31"}
     return text + fill.get(len(text), "")
-

@@ -13,6 +13,7 @@ class Hit(Record):
 
     tokens: int
     prompt_tokens: int | None = None
+    block_tokens: int | None = None
     why: str = ""
 
     @property
@@ -54,3 +55,62 @@ def prefix_hit(
     tokens = usable // block * block
     why = "" if tokens else f"shorter than one block of {block} tokens: caching has no effect"
     return Hit(tokens=tokens, prompt_tokens=prompt_tokens, why=why)
+
+
+class ReuseRule(Record):
+    """What a release finds again of a beginning that prompts share, for one model.
+
+    ``last_block_only``: a state is kept only at the last whole block of an earlier prompt.
+    """
+
+    on: bool = True
+    block_tokens: int = 1
+    last_block_only: bool = False
+
+    def hit(self, prompt_tokens: int, shared_tokens: int) -> Hit:
+        """Return what is found of ``shared_tokens``, earlier prompts being as long as this one."""
+        found = {"prompt_tokens": prompt_tokens, "block_tokens": self.block_tokens}
+        if not self.on:
+            return Hit(tokens=0, why="prefix caching is off", **found)
+        block, shared = self.block_tokens, min(shared_tokens, prompt_tokens - 1)
+        if shared < block:
+            why = f"shorter than one block of {block:,} tokens: caching has no effect"
+            return Hit(tokens=0, why=why if shared > 0 else "nothing is shared", **found)
+        if not self.last_block_only:
+            return Hit(tokens=shared // block * block, **found)
+        kept = (prompt_tokens - 1) // block * block
+        if kept <= shared:
+            return Hit(tokens=kept, **found)
+        return Hit(
+            tokens=0, **found,
+            why=f"a state is kept only at the last whole block of {block:,} tokens of an earlier "
+            f"prompt, at {kept:,}, and only {shared:,} tokens are shared",
+        )  # fmt: skip
+
+
+def reuse_rule(launch: Launch) -> ReuseRule:
+    """Return what a release finds again of what prompts share.
+
+    vLLM finds whole blocks. On hybrid models it keeps the state of an earlier prompt at that
+    prompt's last whole block alone. SGLang finds whole pages, and on hybrid models keeps a state
+    where prompts were seen to part, in steps of a chunk, so from the third prompt on. Source: vLLM
+    ``v1/core/single_type_kv_cache_manager.py``; SGLang
+    ``mem_cache/unified_cache/components/mamba.py``.
+
+    Raises
+    ------
+    UnknownRuleError
+        When nobody read what this release finds again.
+    """
+    rule = launch.need("rule")
+    if rule not in ("token_pool", "block_groups"):
+        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
+    if not launch.prefix_caching:
+        return ReuseRule(on=False)
+    hybrid = launch.family == "hybrid"
+    if rule == "token_pool":
+        step = int(launch.need("page_tokens", launch.family))
+        branch = int(launch.need("branch_tokens", "hybrid")) if hybrid else step
+        return ReuseRule(block_tokens=max(step, branch))
+    block = vllm.plan(launch).attention_block_tokens or 1
+    return ReuseRule(block_tokens=block, last_block_only=hybrid)

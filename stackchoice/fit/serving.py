@@ -9,16 +9,21 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import ServingRow
+from stackchoice.facts.records import Machine
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.cache import cache_layout
+from stackchoice.fit.config import text_config, whole
+from stackchoice.fit.interconnect import tensor_parallel_seconds
 from stackchoice.fit.measured import Z80, calibrate
 from stackchoice.fit.parameters import count_parameters
+from stackchoice.fit.runs import link_over
 from stackchoice.fit.shrink import Point, fit
 
 #: Bits a weight, scales and 16-bit parts included, by the precision a row names.
@@ -35,6 +40,7 @@ class Load(Record):
 
     memory_s: float
     compute_s: float
+    link_s: float
     prompts_s: float
     first_s: float
     sparse: bool
@@ -72,16 +78,32 @@ def load(row: ServingRow, facts: Facts) -> Load | None:
         memory_s=(weights * BITS.get(row.precision, 8.5) / 8 + row.concurrency * cache)
         / (bandwidth * 1e9 * row.tp),
         compute_s=operations * row.concurrency / (rate * 1e12 * row.tp),
+        link_s=_link_seconds(row, config, machine, facts),
         prompts_s=per_prompt * row.concurrency / row.output_tokens,
         first_s=per_prompt,
         sparse=counts.routed > 0,
     )
 
 
+def _link_seconds(row: ServingRow, config: dict[str, Any], machine: Machine, facts: Facts) -> float:
+    """Return seconds on the machine's own link of one step of all streams (0: not known).
+
+    Prompts reduce large messages that engines overlap; what they cost there is fitted.
+    """
+    path = link_over(machine, None, row.tp, facts.links.values())
+    text = text_config(config)
+    layers, hidden = whole(text, "num_hidden_layers"), whole(text, "hidden_size")
+    if path is None or layers is None or hidden is None:
+        return 0.0
+    streams = row.concurrency
+    return streams * tensor_parallel_seconds(layers, hidden, row.tp, path, tokens=streams)
+
+
 def _features(row: ServingRow, at: Load) -> dict[str, float]:
-    step = at.memory_s + at.compute_s
+    step = at.memory_s + at.compute_s + at.link_s
     return {
         "one": 1.0,
+        "slope:link": math.log1p(at.link_s / (at.memory_s + at.compute_s)),
         "slope:prompts": math.log1p(at.prompts_s / step),
         "slope:5 ms a step": math.log1p(0.005 / step),
         "slope:1 ms a step": math.log1p(0.001 / step),
@@ -105,7 +127,7 @@ def _features(row: ServingRow, at: Load) -> dict[str, float]:
 
 
 def _base_s(at: Load, what: str) -> float:
-    return at.memory_s + at.compute_s + (at.first_s if what == "ttft" else 0.0)
+    return at.memory_s + at.compute_s + at.link_s + (at.first_s if what == "ttft" else 0.0)
 
 
 def group(row: ServingRow) -> str:

@@ -168,14 +168,24 @@ def replica_requests_per_s(
     A mixture of experts touches up to ``live`` times its active bytes, at most all of them.
     The single-stream efficiencies are carried over to the batch, which is an inference.
     """
-    per_s = [
+    seconds = [
         request_seconds(
             speed, artifact, share=share, batch=live_sequences, cache_bytes=cache_bytes,
             prefill_tokens=prefill_tokens, output_tokens=output_tokens,
         )
         for share in ("low", "middle", "high")
     ]  # fmt: skip
-    rates = [1 / (p + d / live_sequences) for p, d in (s for s in per_s if s)]
+    return requests_per_s(seconds, live_sequences)
+
+
+def requests_per_s(
+    seconds: Iterable[tuple[float, float] | None], live_sequences: int
+) -> Interval | None:
+    """Return a full replica's requests per second from seconds in prefill and in decode.
+
+    ``seconds`` are those of the low, middle and high end of the speed interval.
+    """
+    rates = [1 / (p + d / live_sequences) for p, d in (s for s in seconds if s)]
     if len(rates) < 3:
         return None
     return Interval(

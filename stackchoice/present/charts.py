@@ -59,7 +59,7 @@ def memory_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
             shown = max(size, 0) / text.GB if size is not None else 0.0
             rows.append({"row": row.basis, "part": part, "value": shown, "end": note})
     axis = "decimal GB (1 GB = 1,000,000,000 bytes)"
-    chart = _stacked(rows, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
+    chart = stacked(rows, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
     return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."
 
 
@@ -80,7 +80,7 @@ def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
         for part, (field, _, _) in COST_PARTS.items():
             usd = getattr(line, field)
             rows.append({"row": name, "part": part, "value": float(usd or 0), "end": note})
-    chart = _stacked(rows, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
+    chart = stacked(rows, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
     return chart, f"Cost by path, USD a month. {'; '.join(sentences) or 'No path has a price'}."
 
 
@@ -133,7 +133,7 @@ def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) 
     return {"row": f"{row} [{evidence}]", "low": low, "middle": middle, "high": high, "end": end}
 
 
-def _stacked(
+def stacked(
     rows: list[dict[str, Any]], parts: dict[str, tuple[str, str, str]], *, axis: str, label: str
 ) -> alt.LayerChart:
     frame = pd.DataFrame(rows, columns=["row", "part", "value", "end"])

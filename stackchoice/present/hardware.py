@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from stackchoice.facts import Facts
 from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
@@ -54,7 +55,7 @@ def premises_chart(sizing: Sizing) -> tuple[alt.LayerChart, str]:
 
 def sizing_table(sizing: Sizing) -> Section:
     """Return question 1 for one model on one machine: layers, budgets, admission, cures."""
-    return _section(
+    return section(
         "sizing", s=sizing, memory=memory_chart(sizing), cache=cache_chart(sizing),
         premises=premises_chart(sizing), admissions=admission_table(sizing.admissions),
         admitted=admissions_chart(sizing),
@@ -63,27 +64,33 @@ def sizing_table(sizing: Sizing) -> Section:
 
 def admissions_table(fit: Any) -> Section:
     """Return the admissions of a decision's fit (or of a sizing), with their picture."""
-    return _section(
+    return section(
         "admitted", admissions=admission_table(fit.admissions), admitted=admissions_chart(fit)
     )
 
 
 def openings_table(sizings: list[Sizing]) -> Section:
     """Return several ways to place a model, each with the room it leaves."""
-    return _section("openings", sizings=sizings)
+    return section("openings", sizings=sizings)
 
 
 def premises_table(check: PremiseCheck) -> Section:
     """Return what an engine's printed figures say of each premise, and what would decide."""
-    return _section("premises", c=check)
+    return section("premises", c=check)
 
 
 def ledger_table(score: Score) -> Section:
     """Return how many answers of a ledger were right, by ask, and which were not."""
-    return _section("ledger", score=score)
+    return section("ledger", score=score)
 
 
-def _section(name: str, **context: Any) -> Section:
+def speed_ledger_table(facts: Facts) -> Section:
+    """Return how good the speed intervals are on public rows, as the fact base keeps it."""
+    return section("speed_ledger", speed_scores=facts.speed_scores)
+
+
+def section(name: str, **context: Any) -> Section:
+    """Return a template of its own as a section that stands alone."""
     html = environment().get_template(f"{name}.html.j2").render(style=style(), **context)
     return Section(name, html)
 

@@ -28,10 +28,10 @@ ASKED = {
     "team.ops_fte_rented": "Ops, rented (engineers)",
     "team.ops_fte_owned": "Ops, owned (engineers)",
     "money.horizon_months": "Horizon (months)",
-    "money.usd_per_device_hour": "Own hour quote (USD a device)",
-    "money.commitment_discount": "Commitment discount (0 to 1)",
-    "money.server_usd": "Own server quote (USD)",
-    "money.switching_usd": "Leaving today's set-up (USD)",
+    "money.usd_per_device_hour": "Own quote (USD an hour)",
+    "money.commitment_discount": "Commitment off (0 to 1)",
+    "money.server_usd": "Own quote (USD a server)",
+    "money.switching_usd": "Leaving today (USD)",
 }
 #: Terms with a fixed set of answers.
 CHOICES = {

@@ -21,6 +21,7 @@ from stackchoice.present.admissions import admission_table
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.record import decision_record
+from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
 from stackchoice.prices import Quote, quotes
 from stackchoice.scenario import Scenario, load_scenario
@@ -70,6 +71,7 @@ def environment() -> Environment:
             "cents",
             "price",
             "times",
+            "share",
         )
     }
     env.globals["figure"] = figure
@@ -127,8 +129,10 @@ class Report:
             "costs": charts.cost_chart(self.decision.cost),
             "curves": volume_chart(self.decision.cost),
             "quotes": self._quotes,
+            **shape_context(self.decision),
             "decode": self._decode(),
             "ledger": lambda: self._ledger,
+            "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property

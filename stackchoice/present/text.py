@@ -70,6 +70,11 @@ def price(value: Decimal) -> str:
     return f"{Decimal(short).normalize():,f}"
 
 
+def share(value: float | None) -> str:
+    """Return a share in percent, or ``unknown``."""
+    return UNKNOWN if value is None else f"{value:.0%}"
+
+
 def times(gain: float | None) -> str:
     """Return a gain as a factor: 0.1 is "1.1 times", 0 is "any gain", None is "never"."""
     if gain is None:

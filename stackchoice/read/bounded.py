@@ -54,9 +54,20 @@ def parse_json(raw: bytes, path: Path | str, what: str) -> dict[str, Any]:
         refuse(path, f"{what} is nested too deep", "download the file again")
     except ValueError as error:  # also UnicodeDecodeError and integers of thousands of digits
         refuse(path, f"{what} is not JSON ({error})", "download the file again")
+    if b"\\ud" in raw.lower() and not _is_text(tree):
+        refuse(path, f"{what} has text that is no Unicode", "download the file again")
     if not isinstance(tree, dict):
         refuse(path, f"{what} is a {type(tree).__name__}, not an object", "download it again")
     return tree
+
+
+def _is_text(tree: Any) -> bool:
+    """Whether every text can be written again; JSON may carry half of a surrogate pair."""
+    try:
+        json.dumps(tree, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def read_bytes(path: Path, limit: int) -> bytes:

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.records import WeightPart
+from stackchoice.fit.path import KernelPath
 from stackchoice.read.architecture import Architecture
 from stackchoice.read.declared import Said
 from stackchoice.read.findings import Finding
@@ -38,18 +40,6 @@ class BitShare(Record):
     modules: int | None = None
     bytes: int | None = None
     share: float | None = None
-
-
-class Part(Record):
-    """What a kernel multiplies: ``linear``, ``moe`` (routed experts) or ``attention`` (cache).
-
-    For attention, ``encoding`` is a cache format of ``formats.yaml``.
-    """
-
-    part: str
-    encoding: str
-    modules: int | None = None
-    bytes: int | None = None
 
 
 class Tower(Record):
@@ -87,7 +77,7 @@ class Inspection(Record):
     by_bits: list[BitShare]
     kv_encoding: str | None = None
     kv_asked_in: str = ""
-    parts: list[Part]
+    parts: list[WeightPart]
     vision: Tower
     audio: Tower
     draft: Tower
@@ -99,7 +89,7 @@ class Inspection(Record):
     missing: list[str] = []
     unread: list[str] = Field(default=[], description="what no table here could read")
     findings: list[Finding]
-    paths: list[Any] | None = Field(default=None, description="kernel paths, where asked for")
+    kernel_path: KernelPath | None = Field(default=None, description="where it was asked for")
 
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""

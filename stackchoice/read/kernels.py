@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
 from stackchoice.errors import InputError
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.fit.path import paths
 from stackchoice.read.inspection import Inspection
 
 
@@ -25,18 +23,21 @@ def with_paths(
     Raises
     ------
     InputError
-        When one of the two is missing or not known.
+        When one of the two is missing or not known, or no part has a known encoding.
     """
     facts = facts or load_facts()
     if not engine or not machine:
         raise InputError("--engine and --machine belong together; give both or neither")
     name, _, release = engine.partition("==")
+    name = name.strip().lower()
     if name not in facts.engines:
         raise InputError(f"engine {name!r} is not known; known: {', '.join(facts.engines)}")
     if machine not in facts.machines:
         raise InputError(f"machine {machine!r} is not known; known: {', '.join(facts.machines)}")
-    if find_spec("stackchoice.fit.path") is None:
-        raise InputError("the kernel path is not part of this release; leave --engine out")
-    resolver = import_module("stackchoice.fit.path")
-    rows = resolver.paths(found.parts, name, release or None, facts.machines[machine], facts)
-    return found.model_copy(update={"paths": rows})
+    if not found.parts:
+        raise InputError(
+            f"{found.path}: no part has a known encoding, so there is no kernel to name; "
+            "leave --engine out to see why"
+        )
+    path = paths(found.parts, name, release.strip() or None, facts.machines[machine], facts)
+    return found.model_copy(update={"kernel_path": path})

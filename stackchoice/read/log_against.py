@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from pydantic import Field
+
 from stackchoice.facts.datum import Record
+from stackchoice.fit.path import KernelPath
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot, Hardware
 
@@ -17,12 +20,32 @@ WEIGHT_PARTS = ("linear", "moe")
 NARROW_FIRST = ("fp4xfp4", "w4a16", "w4a8", "emulated", "wna16")
 
 
+#: Families of encodings whose names stand in what engines print.
+FAMILIES = ("nvfp4", "mxfp4", "mxfp6", "mxfp8", "fp8")
+#: What engines call weights stored as integers.
+INTEGER_WORDS = ("wna16", "gptq", "awq", "int8", "int4", "w4a8", "mixed-precision")
+
+
 class Predicted(Record):
     """What was predicted for a part: a kernel family, an arithmetic, or both."""
 
     part: str
     arithmetic: str | None = None
     family: str = ""
+    storage: str = Field(default="", description="family of the encoding, where parts are mixed")
+    weight_bits: float | None = None
+
+
+def predicted_by(path: KernelPath) -> list[Predicted]:
+    """Return what a kernel path says of each part, in prefill."""
+    return [
+        Predicted(
+            part=p.part.part, arithmetic=p.prefill.arithmetic, family=p.prefill.kernel,
+            storage=p.encoding.family if p.encoding else "",
+            weight_bits=p.encoding.weight_bits if p.encoding else None,
+        )
+        for p in path.parts
+    ]  # fmt: skip
 
 
 class Compared(Record):
@@ -107,12 +130,39 @@ def against(prediction: Iterable[Predicted], boot: Boot) -> list[Compared]:
         ``confirmed``: the log names a kernel of that arithmetic (and family, where predicted).
         ``refuted``: it names another. ``unconfirmed``: it names none, or nothing was predicted.
     """
-    parts = ran(boot)
-    return [_compare(p, parts.get(p.part) or _all_weights(p.part, parts)) for p in prediction]
+    return [_compare(row, _proof(row, boot)) for row in prediction]
 
 
-def _all_weights(part: str, parts: dict[str, Ran]) -> Ran | None:
-    return parts.get("weights") if part in WEIGHT_PARTS else None
+def _proof(predicted: Predicted, boot: Boot) -> Ran | None:
+    """Return what the log says of that part and storage: a kernel, else a warning."""
+    kernels = [k for k in boot.kernels if k.part == predicted.part]
+    fitting = [k for k in kernels if _speaks_of(k.context, predicted.storage) is not False]
+    sure = [k for k in fitting if _speaks_of(k.context, predicted.storage)]
+    for kernel in sure or fitting:
+        return Ran(part=kernel.part, arithmetic=kernel.arithmetic, kernel=kernel.name,
+                   line=kernel.line, why=f"the log names {kernel.name}")  # fmt: skip
+    if predicted.part not in WEIGHT_PARTS:
+        return None
+    told = [r for p, r in ran(boot).items() if p in (predicted.part, "weights") and not r.kernel]
+    bits = predicted.weight_bits
+    return next(
+        (r for r in told if bits is None or (r.arithmetic or "").startswith(f"w{bits:g}")), None
+    )
+
+
+def _speaks_of(context: str, storage: str) -> bool | None:
+    """Whether a kernel printed for ``context`` serves weights of that storage; None: unclear."""
+    words = context.lower()
+    if not words or not storage:
+        return None
+    families = {name: name in words for name in FAMILIES}
+    if storage in families:
+        # mxfp8 also contains fp8
+        longer = any(families[n] for n in FAMILIES if storage in n and n != storage)
+        return families[storage] and not longer
+    if storage.startswith("int"):
+        return any(word in words for word in INTEGER_WORDS)
+    return False if any(families.values()) else None
 
 
 def _compare(predicted: Predicted, ran: Ran | None) -> Compared:
@@ -136,7 +186,10 @@ def _compare(predicted: Predicted, ran: Ran | None) -> Compared:
 
 
 def _same(family: str, kernel: str) -> bool:
-    """Whether a kernel's printed name belongs to a family, spelling aside."""
+    """Whether a kernel's printed name belongs to a family, spelling aside.
+
+    Only names count (``CUTLASS, from 0.33.0 FlashInfer``), not the words between them.
+    """
     plain = re.sub(r"[^a-z0-9]", "", kernel.lower())
-    words = [re.sub(r"[^a-z0-9]", "", w.lower()) for w in re.split(r"[,/]| or ", family)]
-    return any(word and word in plain for word in words)
+    names = [w for w in re.findall(r"[A-Za-z0-9]{3,}", family) if re.search("[A-Z]", w)]
+    return any(name.lower() in plain for name in names or [family])

@@ -55,7 +55,7 @@ class BootBuilder:
 
     def __init__(self, language: LogLanguage, line: int) -> None:
         self.language, self.first, self.last = language, line, line
-        self.seen: dict[tuple[str, str], dict[str, Any]] = {}
+        self.seen: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.stage: dict[str, int] = {}
         self.role: dict[str, str] = {}
         self.area: dict[str, str] = {}
@@ -63,6 +63,7 @@ class BootBuilder:
         self.by_device: dict[tuple[str, str], dict[str, float]] = {}
         self.server: dict[str, tuple[Any, int]] = {}
         self.settings: dict[str, Any] = {}
+        self.settings_line = line
         self.kernels: dict[tuple[str, str, str], Kernel] = {}
         self.warned: dict[str, tuple[int, int, str]] = {}
         self.refusals: dict[str, Refusal] = {}
@@ -89,7 +90,7 @@ class BootBuilder:
             self.area.pop(rank, None)
         self.last = line.number
         if len(self.seen) < MOST_KEYS:
-            self.seen[pattern.id, rank] = values
+            self.seen[pattern.id, rank, self.area.get(rank, "")] = values
         if pattern.stage is not None and rank not in self.role:
             self.stage[rank] = max(self.stage.get(rank, -1), pattern.stage)
         if pattern.group == "ready" and "started" in pattern.sets:
@@ -98,14 +99,19 @@ class BootBuilder:
         for key, value in values.items():
             self._keep(pattern, captured, key, value, line)
         if pattern.pairs:
+            self.settings_line = line.number
             for key, value in settings_of(line.text, pattern.pairs).items():
                 if len(self.settings) < MOST_KEYS:
                     self.settings[key] = value
         self._judge(pattern, captured, values, line)
 
+    def said(self, pattern: LinePattern, rank: str) -> dict[str, Any] | None:
+        """Return what the same line of that rank said before, of the same area of the cache."""
+        return self.seen.get((pattern.id, rank, self.area.get(rank, "")))
+
     def repeats(self, pattern: LinePattern, values: dict[str, Any], rank: str) -> bool:
         """Whether a line says the same of a draft model that it said of the target before."""
-        before = self.seen.get((pattern.id, rank))
+        before = self.said(pattern, rank)
         if not pattern.again or before is None or self.ready or self.furthest >= STAGES["refusal"]:
             return False
         key = pattern.again_if_same
@@ -173,9 +179,7 @@ class BootBuilder:
     ) -> None:
         context = captured.get("context") or pattern.context
         for key, value in values.items():
-            if not isinstance(value, str) or not (
-                key.endswith(KERNEL_KEYS) or key in pattern.sets
-            ):
+            if not isinstance(value, str) or not (key.endswith(KERNEL_KEYS) or key in pattern.sets):
                 continue
             part = pattern.part if line.rank not in self.role else f"draft {pattern.part}"
             found = Kernel(

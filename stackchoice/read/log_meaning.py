@@ -45,7 +45,7 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
         settings=boot.settings, kernels=kernels, warnings=warnings, refusals=refusals,
         series={key: s.series(key) for key, s in sorted(boot.series.items())},
         pool_meaning=_pool(language.engine, values, release, memory),
-        ranks=sorted({rank for _, rank in boot.seen if rank}),
+        ranks=sorted({rank for _, rank, _ in boot.seen if rank}),
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def _settings(values: dict[str, Found], boot: BootBuilder, language: LogLanguage
             spelled = language.values.get(key, {})
             value = spelled.get(value, value) if isinstance(value, str) else value
             values[key] = Found(
-                key=key, value=value, line=boot.first, note="from the listed settings"
+                key=key, value=value, line=boot.settings_line, note="from the listed settings"
             )
 
 
@@ -75,6 +75,8 @@ def _derived(values: dict[str, Found], boot: BootBuilder) -> None:
 
     if "k_gib" in values and "v_gib" in values:
         put("pool_gib", round(number("k_gib") + number("v_gib"), 6), "k_gib", "v_gib")
+    if "full_mib" in values and "swa_mib" in values:
+        put("kv_mib", number("full_mib") + number("swa_mib"), "full_mib", "swa_mib")
     for key in ("weights", "kv", "state", "swa", "compute_buffer"):
         if f"{key}_mib" in values:
             put(f"{key}_gib", number(f"{key}_mib") / MIB_PER_GIB, f"{key}_mib")
@@ -205,9 +207,7 @@ def _proposal(refusal: Refusal, values: dict[str, Found]) -> str:
     return ""
 
 
-def _pool(
-    engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts
-) -> str:
+def _pool(engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts) -> str:
     """Say what the printed pool counts in that release; an unknown release has both meanings."""
     if "pool_tokens" not in values:
         return ""

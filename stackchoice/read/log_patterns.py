@@ -37,13 +37,13 @@ LOOK_BACK = 120
 class LinePattern(Record):
     """One line that an engine prints. ``since`` and ``until`` bound the releases it was read in.
 
-    ``also``: literal text that stands elsewhere in the line. ``repeats``: a steady-state line, kept as a series. ``starts``: begins a boot. ``server``: true
-    of every boot that follows. ``by``: the group that names a device; the numbers are added up,
-    those of host devices under the key that ``host`` gives. ``again``: the role (a draft model)
-    the line belongs to when the same rank prints it a second time before it is ready (and, where
-    ``again_if_same`` names a field, prints the same there).
-    ``enters`` and ``leaves`` bound the role or the area of the cache that the lines between them
-    speak of.
+    ``also``: literal text that stands elsewhere in the line. ``repeats``: a steady-state line,
+    kept as a series. ``starts``: begins a boot. ``server``: true of every boot that follows.
+    ``by``: the group that names a device; the numbers are added up, those of host devices under
+    the key that ``host`` gives. ``again``: the role (a draft model) the line belongs to when the
+    same rank prints it a second time before it is ready (and, where ``again_if_same`` names a
+    field, prints the same there). ``enters`` and ``leaves`` bound the role or the area of the
+    cache that the lines between them speak of. ``pairs``: the line lists settings.
     """
 
     id: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from stackchoice.read.log_stream import PID, Line, lines_of, raw_lines
 
 #: Lines after which engines without a line of their own are no longer looked for.
 PROBATION = 50_000
+#: Lines that are searched at once for the literal texts of all patterns.
+BLOCK = 256
 #: A file with more starts than this is no log of a server.
 MOST_BOOTS = 1000
 #: Lines of one boot that a rank prints once, so that a second one begins another boot.
@@ -31,20 +34,21 @@ class EngineReader:
     def __init__(self, language: LogLanguage) -> None:
         self.language = language
         self.patterns = [(pattern.at, pattern) for pattern in language.patterns]
-        self.signs = 0
+        self.signs = False
         self.boots: list[BootBuilder] = []
         self.server: dict[str, tuple[Any, int]] = {}
 
-    def feed(self, line: Line) -> None:
-        """Take one line."""
-        text = line.text
-        if not self.signs and any(sign in text for sign in self.language.signatures):
-            self.signs = line.number
-        for at, pattern in self.patterns:
-            if at in text and (captured := pattern.read(text)) is not None:
-                boot = self._boot(pattern, captured, line)
-                boot.take(pattern, captured, line)
-                self.server.update(boot.server)
+    def feed(self, lines: list[Line], block: str) -> None:
+        """Take some lines; ``block`` is their joined text, in which most patterns are not."""
+        self.signs = self.signs or any(sign in block for sign in self.language.signatures)
+        present = [(at, pattern) for at, pattern in self.patterns if at in block]
+        for line in lines if present else ():
+            text = line.text
+            for at, pattern in present:
+                if at in text and (captured := pattern.read(text)) is not None:
+                    boot = self._boot(pattern, captured, line)
+                    boot.take(pattern, captured, line)
+                    self.server.update(boot.server)
 
     def _boot(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> BootBuilder:
         current = self.boots[-1] if self.boots else None
@@ -61,12 +65,12 @@ class EngineReader:
         self, boot: BootBuilder, pattern: LinePattern, captured: dict[str, str], line: Line
     ) -> bool:
         """Whether a line is the first of another boot."""
-        before = boot.seen.get((pattern.id, line.rank))
+        before = boot.said(pattern, line.rank)
         if pattern.starts:
             return before is not None or boot.furthest >= STAGES["memory"]
         if PID in line.rank and pattern.group in ("weights", "memory"):
             # a process that nobody saw comes after the pool, which waits for all of a boot
-            new = all(rank != line.rank for _, rank in boot.seen)
+            new = all(rank != line.rank for _, rank, _ in boot.seen)
             if new and boot.furthest >= STAGES["pool"]:
                 return True
         if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:
@@ -140,13 +144,13 @@ def read_lines(
         raise InputError(f"{shown(engine)!r}: no log of that engine is known; one of: {known}")
     chosen = [languages[engine]] if engine else list(languages.values())
     readers, count, late = [EngineReader(language) for language in chosen], 0, ""
-    for line in lines_of(lines):
-        count = line.number
+    for block in _blocks(lines_of(lines)):
+        count, text = block[-1].number, "\n".join(line.text for line in block)
         for reader in readers:
-            reader.feed(line)
-        if count == PROBATION and len(readers) > 1 and any(r.signs for r in readers):
+            reader.feed(block, text)
+        if count >= PROBATION and not late and len(readers) > 1 and any(r.signs for r in readers):
             readers = [r for r in readers if r.signs]
-            late = f"only {_names(readers)} was looked for after line {PROBATION:,}"
+            late = f"only {_names(readers)} was looked for after line {count:,}"
     kept, notes = _recognised(readers, given=engine is not None)
     hardware = hardware or Hardware()
     boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
@@ -158,7 +162,14 @@ def read_lines(
     )  # fmt: skip
 
 
-def _recognised(readers: list[EngineReader], *, given: bool) -> tuple[list[EngineReader], list[str]]:
+def _blocks(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    while block := list(islice(lines, BLOCK)):
+        yield block
+
+
+def _recognised(
+    readers: list[EngineReader], *, given: bool
+) -> tuple[list[EngineReader], list[str]]:
     """Return the engines whose log this is, and what stays open."""
     if given:
         return readers, []
@@ -170,7 +181,9 @@ def _recognised(readers: list[EngineReader], *, given: bool) -> tuple[list[Engin
         return sure, notes
     matching = [r for r in readers if r.boots]
     nested = {name for r in matching for name in r.language.nests}
-    outer = [r for r in matching if not set(r.language.nests) & {m.language.engine for m in matching}]
+    outer = [
+        r for r in matching if not set(r.language.nests) & {m.language.engine for m in matching}
+    ]
     if len(outer) == 1 and nested <= {outer[0].language.engine}:
         return outer, [f"recognised as {_names(outer)} by its lines alone"]
     if not matching:

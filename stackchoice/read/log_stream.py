@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.yaml import shown
@@ -20,7 +20,7 @@ UNPACKED_LIMIT = 64 * 2**30
 COLOUR = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 #: Keys under which container runtimes and collectors put the line itself.
 WRAPPED_UNDER = ("log", "message", "msg", "MESSAGE", "textPayload")
-#: (Worker_TP0 pid=447), (VllmWorker rank=1 pid=12), (EngineCore_DP0 pid=..), (RayWorkerWrapper pid=..)
+#: (Worker_TP0 pid=447), (VllmWorker rank=1 pid=12), (RayWorkerWrapper pid=3, ip=..)
 PROCESS = re.compile(r"\((\w[\w ]{0,60}?)(?: rank=(\d{1,5}))? pid=(\d{1,9})[^()]{0,80}\)")
 #: [2026-05-01 10:00:00 DP0 TP1], as SGLang writes it
 STAMPED = re.compile(
@@ -36,20 +36,33 @@ class LogError(StackchoiceError):
     """A log could not be read; the text names the file, why, and the fix."""
 
 
-class Line(NamedTuple):
-    """One line without colours and wrappers; ``rank`` is the process that wrote it, if it said."""
+class Line:
+    """One line without colours and wrappers, with its number in the file."""
 
-    number: int
-    text: str
-    rank: str
+    __slots__ = ("_rank", "number", "text")
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number, self.text = number, text
+        self._rank: str | None = None
+
+    @property
+    def rank(self) -> str:
+        """The process that wrote it, if it says so."""
+        if self._rank is None:
+            self._rank = _rank(self.text)
+        return self._rank
 
 
 def lines_of(source: Iterable[str]) -> Iterator[Line]:
     """Turn raw lines into lines of a log."""
     for number, raw in enumerate(source, 1):
-        text = _unwrap(COLOUR.sub("", raw).rstrip("\r\n")) if raw else raw
+        text = raw.rstrip("\r\n")
+        if "\x1b" in text:
+            text = COLOUR.sub("", text)
+        if text.startswith('{"'):
+            text = _unwrap(text)
         if text:
-            yield Line(number, text, _rank(text))
+            yield Line(number, text)
 
 
 def raw_lines(path: Path) -> Iterator[str]:
@@ -67,7 +80,7 @@ def raw_lines(path: Path) -> Iterator[str]:
             head = file.read(4)
         encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         packed = head[:2] == b"\x1f\x8b"
-        opened = gzip.open(path, "rb") if packed else path.open("rb")
+        opened = (gzip.open if packed else open)(path, "rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such name"
         raise LogError(
@@ -94,7 +107,7 @@ def _bounded(text: TextIO, limit: int | None) -> Iterator[str]:
 
 def _unwrap(text: str) -> str:
     """Return the line inside a JSON wrapper; anything else unchanged."""
-    if not (text.startswith('{"') and text.endswith("}")):
+    if not text.endswith("}"):
         return text
     try:
         record = json.loads(text)

@@ -16,7 +16,7 @@ UNITS = {
 SIZE = re.compile(r"(-?[\d.]{1,20}) ?([KMGT]?i?B)")
 NUMBER = re.compile(r"-?\d[\d,]{0,24}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?")
 #: 'key': value and key=value of a Python repr; values that are no plain ones are passed over.
-VALUE = r"('[^']{0,500}'|\"[^\"]{0,500}\"|-?\d[\d.eE+-]{0,24}|True|False|None|torch\.\w{1,20})"
+VALUE = r"('[^']{0,500}'|\"[^\"]{0,500}\"|-?\d[\d.eE+-]{0,24}|[A-Za-z_][\w.]{0,60})"
 PYTHON = re.compile(rf"(?:'(\w{{1,60}})': |\b(\w{{1,60}})=){VALUE}(?=[,)}}\s]|\Z)")
 #: --flag value of a command line.
 FLAGS = re.compile(r"(?<![\w-])--?([a-zA-Z][\w-]{0,50})(?:[ =]((?!-[a-zA-Z-])[^\s\"']{1,300}))?")

@@ -6,6 +6,7 @@ can say which inputs it hangs on.
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -42,9 +43,32 @@ class Point(Record):
     def __getitem__(self, path: str) -> Any:
         return self.inputs[path].value
 
+    def moved(self, values: dict[str, Any]) -> Point:
+        """Return the point with some inputs at other values."""
+        changed = {
+            path: self.inputs[path].model_copy(update={"value": value})
+            for path, value in values.items()
+        }
+        return Point.model_construct(inputs={**self.inputs, **changed})
+
     def evidence(self, *paths: str) -> Evidence:
         """Return the weakest class among these inputs."""
         return weakest(*(self.inputs[path].evidence for path in paths))
+
+    @property
+    def volume_paths(self) -> tuple[str, ...]:
+        """The inputs that a day's requests rest on here."""
+        total = "workload.requests_per_day"
+        if self[total] is not None:
+            return (total,)
+        return "workload.users", "workload.requests_per_user_per_day"
+
+    @property
+    def requests_per_day(self) -> float | None:
+        """Requests of all users on a day: as given in total, else users times requests of each."""
+        if not self.known(*self.volume_paths):
+            return None
+        return float(math.prod(self[path] for path in self.volume_paths))
 
     def known(self, *paths: str) -> bool:
         """Whether all of these inputs have a value."""

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from stackchoice.facts.datum import Record
 from stackchoice.facts.prices import Terms
+from stackchoice.facts.traffic import Distribution
 from stackchoice.scenario.inputs import NOT_KNOWN, Input
 
 #: The name of the machine that the product probes instead of looking it up.
@@ -50,6 +51,10 @@ Seconds = Annotated[Float, Field(gt=0, le=86_400)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Who = Annotated[Name, AfterValidator(_who)]
+
+
+#: What survivors may be ranked by, in the order a scenario lists them.
+Preference = Literal["cost", "latency", "privacy", "simplicity"]
 
 
 class ModelChoice(Record):
@@ -108,21 +113,32 @@ class Current(Record):
 
 
 class Workload(Record):
-    """The traffic. Tokens are per request; ``input_tokens`` includes the shared prefix."""
+    """The traffic. Tokens are per request; ``input_tokens`` includes the shared prefix.
+
+    ``requests_per_day`` counts those of all users, and stands before users times requests of each.
+    ``preset`` names a published workload that fills in what is not known.
+    """
 
     purpose: Literal["serving", "reference run"] = "serving"
+    preset: str = ""
     users: Input[Count] = Input()
     requests_per_user_per_day: Input[Count] = Input()
+    requests_per_day: Input[Annotated[Float, Field(gt=0, le=1e12)]] = Input()
     days_per_month: Input[Annotated[Float, Field(gt=0, le=31)]] = Input(value=30)
     active_hours_per_day: Input[Annotated[Float, Field(gt=0, le=24)]] = Input()
     peak_factor: Input[Annotated[Float, Field(ge=1, le=10_000)]] = Input()
     volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
+    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=10)]] = Input()
+    concurrency: Input[Annotated[Float, Field(ge=0, le=1e9)]] = Input()
+    spare_replicas: Input[Annotated[Int, Field(ge=0, le=1000)]] = Input()
     input_tokens: Input[Tokens] = Input()
     output_tokens: Input[Tokens] = Input()
     context_tokens: Input[Annotated[Int, Field(gt=0, le=100_000_000)]] = Input()
     shared_prefix_tokens: Input[Tokens] = Input()
     turns_per_session: Input[Annotated[Float, Field(ge=1, le=100_000)]] = Input(value=1)
     resent_share: Input[Share] = Input()
+    input_distribution: Distribution | None = None
+    output_distribution: Distribution | None = None
     json_schema: Input[bool] = Input(value=False)
     tools: Input[bool] = Input(value=False)
     images: Input[bool] = Input(value=False)
@@ -176,7 +192,7 @@ class Money(Record):
     depreciation: Literal["straight line", "annuity"] = "straight line"
     switching_usd: Input[Usd] = Input()
     batch_share: Input[Share] = Input()
-    peak_price_share: Input[Share] = Input()
+    peak_hours_share: Input[Share] = Input()
     cache_write_share: Input[Share] = Input()
 
 
@@ -188,8 +204,17 @@ class Constraints(Record):
     licences_acceptable: list[Name] = []
 
 
+def _each_once(value: list[str]) -> list[str]:
+    if len(set(value)) < len(value):
+        raise ValueError(f"{', '.join(value)}: a preference stands twice; list each once")
+    return value
+
+
 class Scenario(Record):
-    """The whole input of one decision; round-trips through YAML without loss."""
+    """The whole input of one decision; round-trips through YAML without loss.
+
+    ``preferences`` rank what survives, the first first; what is not listed does not count.
+    """
 
     schema_version: Literal[1] = 1
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
@@ -202,3 +227,4 @@ class Scenario(Record):
     team: Team = Team()
     money: Money = Money()
     constraints: Constraints = Constraints()
+    preferences: Annotated[list[Preference], AfterValidator(_each_once)] = []

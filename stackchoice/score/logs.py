@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.load import Facts
+from stackchoice.read.build import declarations
+from stackchoice.read.declared import activations
 from stackchoice.read.log_against import below_hardware, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines
 from stackchoice.read.log_records import Boot, Hardware
+from stackchoice.read.values import dict_of
 from stackchoice.score.engines import engine_id
 from stackchoice.score.given import Answer, Given
 from stackchoice.score.unknown import Unknown
@@ -22,10 +24,8 @@ LEDGER_WARNINGS = (
     "cudagraph_mode_reduced", "pool_below_one_request", "context_below_training_context",
 )  # fmt: skip
 ARCH = re.compile(r"sm_?(\d{1,2})(\d)a?\Z")
-#: A start that runs but not as it was meant to: our code -> the ledger's reason.
-STARTS_BUT = {
-    "partial_cpu_offload": "partial_cpu_offload", "pool_below_one_request": "pool_below_one_request",
-}  # fmt: skip
+#: Warnings of a start that runs, but not as it was meant to.
+STARTS_BUT = ("partial_cpu_offload", "pool_below_one_request")
 
 
 def read_log(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
@@ -70,48 +70,24 @@ def hardware_of(given: Given, facts: Facts) -> Hardware:
 
 
 def asked_for(given: Given, facts: Facts) -> tuple[int | None, int | None]:
-    """Return the weight and activation bits that the checkpoint's files ask for.
+    """Return the narrowest weights, and the activation bits that the files ask for with them.
 
     The files may contradict each other; bits on which they do not agree are unknown.
     """
-    config = given.get("config") if isinstance(given.get("config"), dict) else {}
-    side = given.get("hf_quant_config")
-    side = side.get("quantization", side) if isinstance(side, dict) else {}
-    places = (side, given.get("quantization_config"), config.get("quantization_config"))
-    found: list[tuple[int | None, int | None]] = []
-    for declared in places:
-        if isinstance(declared, dict):
-            found += _declared(declared, facts)
-    narrow = [bits for bits in found if bits[0] == min((b[0] or 99) for b in found)]
-    weights, activations = {b[0] for b in narrow}, {b[1] for b in narrow}
-    return (
-        weights.pop() if len(weights) == 1 else None,
-        activations.pop() if len(activations) == 1 else None,
-    )
-
-
-def _declared(declared: dict[str, Any], facts: Facts) -> list[tuple[int | None, int | None]]:
-    """Return (weight bits, activation bits) of every group that one declaration gives."""
-    found = []
-    for group in (declared.get("config_groups") or {}).values():
-        weights, inputs = (group.get(k) or {} for k in ("weights", "input_activations"))
-        if isinstance(weights.get("num_bits"), int):
-            found.append((weights["num_bits"], inputs.get("num_bits") or 16))
-    layers = (declared.get("quantized_layers") or {}).values()
-    algos = [declared.get("quant_algo"), *(x.get("quant_algo") for x in layers)]
-    ids = [facts.quant_formats.algos.get(algo) for algo in dict.fromkeys(algos)]
-    method = str(declared.get("quant_method") or "").lower()
-    if method in ("awq", "gptq", "awq_marlin", "gptq_marlin"):
-        found.append((declared.get("bits") or declared.get("w_bit"), 16))
-    elif method in facts.encodings or method == "mxfp4":
-        ids.append("mxfp4_a16" if method == "mxfp4" else method)
-    encodings = [facts.encodings[i] for i in ids if i in facts.encodings]
-    return found + [_bits(e) for e in encodings]
-
-
-def _bits(encoding: Encoding) -> tuple[int | None, int | None]:
-    weights = None if encoding.weight_bits is None else int(encoding.weight_bits)
-    return weights, encoding.activation_bits
+    config = dict_of(given.get("config"))
+    if quantisation := dict_of(given.get("quantization_config")):
+        config = {**config, "quantization_config": quantisation}
+    side = dict_of(given.get("hf_quant_config"))
+    side = dict_of(side.get("quantization")) or side
+    found: dict[float, set[int]] = {}
+    for said in declarations(config, {"hf_quant_config.json": side}, facts):
+        for place in dict.fromkeys(group.place for group in said.groups):
+            for weights, bits in activations(said, place, facts.encodings).items():
+                found.setdefault(weights, set()).update(bits)
+    if not found:
+        return None, None
+    narrow = min(found)
+    return round(narrow), next(iter(found[narrow])) if len(found[narrow]) == 1 else None
 
 
 def flat(boot: Boot, hardware: Hardware) -> Answer:
@@ -144,6 +120,6 @@ def _verdict(answer: Answer, boot: Boot) -> None:
         first = next((r for r in boot.refusals if r.verdict == "refused"), boot.refusals[0])
         answer["verdict"], answer["because"] = first.verdict, first.because
         return
-    reasons = [STARTS_BUT[w.code] for w in boot.warnings if w.code in STARTS_BUT]
+    reasons = [w.code for w in boot.warnings if w.code in STARTS_BUT]
     if reasons or answer.get("started"):
         answer["verdict"], answer["because"] = "starts", (reasons or ["ok"])[0]

@@ -32,7 +32,9 @@ def main(number: int, seed: int) -> None:
             tracemalloc.start()
             began = time.perf_counter()
             try:
-                describe_checkpoint(inspect_checkpoint(path, facts))
+                found = inspect_checkpoint(path, facts)
+                describe_checkpoint(found)
+                found.model_dump_json()
             except CheckpointError:
                 refused += 1
             except Exception as error:
@@ -44,8 +46,8 @@ def main(number: int, seed: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{number} mutants in {time.perf_counter() - start:.0f} s: {refused} refused, "
           f"{number - refused - len(crashes)} read, {len(crashes)} crashed")  # fmt: skip
-    print(f"slowest {slowest[0]:.3f} s ({slowest[1]}); most memory {largest[0] / 2**20:.1f} MiB "
-          f"({largest[1]}); process {peak:.0f} MiB")  # fmt: skip
+    print(f"slowest {slowest[0]:.3f} s ({slowest[1]!a}); most memory {largest[0] / 2**20:.1f} MiB "
+          f"({largest[1]!a}); process {peak:.0f} MiB")  # fmt: skip
     print(f"valid corpus reads equal: {equal}")
     for crash in crashes[:20]:
         print("crash:", crash)

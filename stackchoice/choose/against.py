@@ -1,0 +1,217 @@
+"""Two scenarios, or one over the releases of an engine: what changed, and what that changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from stackchoice.choose.decide import decide
+from stackchoice.choose.decision import Decision, Question, Step
+from stackchoice.errors import InputError, ScenarioError
+from stackchoice.facts.allocation import release_order
+from stackchoice.facts.datum import Record
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Engine, Release
+from stackchoice.scenario import Scenario, parse_scenario
+
+#: What tells a scenario apart and decides nothing.
+NAMES = ("schema_version", "name", "title", "situation")
+
+
+class StepChange(Record):
+    """A step of the trace that reads otherwise; None where there is no such step."""
+
+    question: Question
+    rule: str
+    before: str | None
+    after: str | None
+
+
+class Change(Record):
+    """One key in which two scenarios differ, and what it changes when it alone is moved."""
+
+    key: str
+    before: Any
+    after: Any
+    answer: str
+    changes_answer: bool
+    steps: list[StepChange]
+    note: str = ""
+
+
+class Comparison(Record):
+    """Two scenarios decided side by side. ``steps`` are those all changes together bring."""
+
+    one: str
+    two: str
+    answers: tuple[str, str]
+    changes: list[Change]
+    steps: list[StepChange]
+
+
+class ReleaseRow(Record):
+    """A scenario decided with an engine held at one release."""
+
+    release: str
+    date: str
+    recommended: str | None
+    best_self_hosted: str | None
+    status: str
+    reason: str
+    live_sequences: int | None
+    configuration: str
+    moved: list[str]
+    retest: str
+
+
+def against(one: Scenario, two: Scenario, facts: Facts) -> Comparison:
+    """Decide two scenarios and say which input changed which step of the trace.
+
+    Every key that differs is also moved by itself, so that the effects stand apart; keys that make
+    no scenario by themselves say so.
+    """
+    first, second = decide(one, facts), decide(two, facts)
+    changes = []
+    for section, key, before, after in _differences(_tree(one), _tree(two)):
+        name = f"{section}.{key}" if key else section
+        try:
+            moved = decide(_with(one, section, key, after), facts)
+        except ScenarioError as error:
+            changes.append(
+                Change(key=name, before=before, after=after, answer=_answer(first),
+                       changes_answer=False, steps=[], note=f"not possible by itself: {error}")
+            )  # fmt: skip
+            continue
+        changes.append(
+            Change(
+                key=name, before=before, after=after, answer=_answer(moved),
+                changes_answer=_answer(moved) != _answer(first),
+                steps=_steps(first.trace, moved.trace),
+            )
+        )  # fmt: skip
+    return Comparison(
+        one=one.name, two=two.name, answers=(_answer(first), _answer(second)), changes=changes,
+        steps=_steps(first.trace, second.trace),
+    )  # fmt: skip
+
+
+def over_releases(scenario: Scenario, facts: Facts, engine_id: str) -> list[ReleaseRow]:
+    """Decide a scenario with one engine held at each release that the fact base knows.
+
+    Every other engine stays at its newest. A row also says which behaviour moved since the row
+    before, because a result measured then is stale.
+    """
+    if engine_id not in facts.engines:
+        raise InputError(
+            f"engine {engine_id!r} is not in the fact base; known: {', '.join(facts.engines)}"
+        )
+    engine = facts.engines[engine_id]
+    rows: list[ReleaseRow] = []
+    before: Release | None = None
+    for release in sorted(engine.releases, key=lambda r: (r.date, release_order(r.version))):
+        held = engine.model_copy(update={"releases": [release]})
+        there = facts.model_copy(update={"engines": {**facts.engines, engine_id: held}})
+        decision = decide(scenario, there)
+        option = decision.option(engine.name)
+        own = [c for c in decision.candidates if c.option == engine.name]
+        shown = next((c for c in own if c.title == option.configuration), None)
+        moved = moves(facts, engine, before, release)
+        rows.append(
+            ReleaseRow(
+                release=release.version, date=release.date, recommended=decision.recommended,
+                best_self_hosted=decision.best_self_hosted, status=option.status,
+                reason=option.reason, live_sequences=shown and shown.live_sequences,
+                configuration=option.configuration, moved=moved,
+                retest=_retest(engine, before, release, moved),
+            )
+        )  # fmt: skip
+        before = release
+    return rows
+
+
+def moves(facts: Facts, engine: Engine, before: Release | None, now: Release) -> list[str]:
+    """Return the behaviour that the fact base knows to have moved between two releases."""
+    if before is None:
+        return []
+    low, high = release_order(before.version), release_order(now.version)
+    found = [
+        f"{f.key.replace('_', ' ')}{f' ({f.family} models)' if f.family else ''}: "
+        + ("not read for this release" if f.value.value is None else f"{f.value.value}")
+        for f in facts.memory.allocators
+        if f.engine == engine.id and f.since and low < release_order(f.since) <= high
+    ]
+    found += [
+        f"implements {name}" for name, since in engine.architectures.items()
+        if since.value not in (None, "any", "no") and low < release_order(since.value) <= high
+    ]  # fmt: skip
+    return found
+
+
+def _retest(engine: Engine, before: Release | None, now: Release, moved: list[str]) -> str:
+    if before is None:
+        return ""
+    why = f"{len(moved)} known behaviours moved" if moved else "nothing is known to have moved"
+    return (
+        f"a result measured on {engine.name} {before.version} is stale on {now.version} ({why}): "
+        "measure again"
+    )
+
+
+def _tree(scenario: Scenario) -> dict[str, Any]:
+    tree = scenario.model_dump(mode="json", by_alias=True)
+    return {key: value for key, value in tree.items() if key not in NAMES}
+
+
+def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
+    """Return section, key and both values of everything that differs; key empty for a section."""
+    found = []
+    for section in dict.fromkeys([*one, *two]):
+        before, after = one.get(section), two.get(section)
+        if before == after:
+            continue
+        if not (isinstance(before, dict) and isinstance(after, dict)):
+            found.append((section, "", before, after))
+            continue
+        found += [
+            (section, key, before.get(key), after.get(key))
+            for key in dict.fromkeys([*before, *after])
+            if before.get(key) != after.get(key)
+        ]
+    return found
+
+
+def _with(scenario: Scenario, section: str, key: str, value: Any) -> Scenario:
+    tree = scenario.model_dump(mode="json", by_alias=True)
+    if key:
+        tree[section] = {**(tree[section] or {}), key: value}
+    else:
+        tree[section] = value
+    return parse_scenario(tree)
+
+
+def _answer(decision: Decision) -> str:
+    own = decision.best_self_hosted or "none"
+    return f"{decision.recommended or 'no recommendation'} (self-hosted: {own})"
+
+
+def _steps(before: list[Step], after: list[Step]) -> list[StepChange]:
+    """Pair the steps that read otherwise: by question and rule, in their order."""
+    one, two = (Counter((s.question, s.rule, s.text) for s in steps) for steps in (before, after))
+    gone, new = list((one - two).elements()), list((two - one).elements())
+    found = []
+    for question, rule, text in gone:
+        match = next((n for n in new if _same_subject((question, rule, text), n)), None)
+        if match is not None:
+            new.remove(match)
+        found.append(
+            StepChange(question=question, rule=rule, before=text, after=match and match[2])
+        )
+    found += [StepChange(question=q, rule=r, before=None, after=text) for q, r, text in new]
+    return found
+
+
+def _same_subject(one: tuple[str, str, str], two: tuple[str, str, str]) -> bool:
+    """Whether two steps speak of the same thing: an elimination names its candidate first."""
+    if one[:2] != two[:2]:
+        return False
+    return one[1] != "elimination" or one[2].split(": ")[0] == two[2].split(": ")[0]

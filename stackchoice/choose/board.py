@@ -1,0 +1,153 @@
+"""What a review board asks, each with the answer that stands in the file, or "nobody said"."""
+
+from __future__ import annotations
+
+from stackchoice.choose.answer import Answer
+from stackchoice.choose.carried import BoardRow
+from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.managed import offers
+from stackchoice.facts.datum import Datum, Evidence, weakest
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import NOBODY, Point, Scenario
+
+SILENCE = "nobody said"
+
+#: The inputs that the month's tokens are made of.
+VOLUME = (
+    "workload.users", "workload.requests_per_user_per_day", "workload.days_per_month",
+    "workload.input_tokens", "workload.output_tokens",
+)  # fmt: skip
+
+
+def board(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[BoardRow]:
+    """Return the questions of a review with what this decision can say to each."""
+    return [
+        _volume(point),
+        _answered(point),
+        _leaves(point),
+        _licences(scenario, main),
+        _card_dies(scenario, main),
+        _exit(scenario, facts, main),
+        _retest(scenario),
+        _prices(main),
+    ]
+
+
+def _volume(point: Point) -> BoardRow:
+    parts = [
+        f"{path.split('.')[1].replace('_', ' ')} {point[path]:,g}: {point.inputs[path].origin}"
+        if point[path] is not None and point.inputs[path].origin
+        else f"{path.split('.')[1].replace('_', ' ')}: {SILENCE}"
+        for path in VOLUME
+    ]
+    return BoardRow(
+        question="Where does the volume come from?", answer="; ".join(parts),
+        evidence=point.evidence(*VOLUME), said=point.known(*VOLUME),
+    )  # fmt: skip
+
+
+def _answered(point: Point) -> BoardRow:
+    by: dict[str, list[str]] = {}
+    silent = []
+    for path, known in point.inputs.items():
+        name = path.split(".")[1].replace("_", " ")
+        if known.answered_by:
+            by.setdefault(known.answered_by, []).append(name)
+        elif known.value is not None:
+            silent.append(name)
+    said = [f"{who}: {', '.join(names)}" for who, names in by.items()]
+    rest = f"nobody stands behind: {', '.join(silent)}" if silent else ""
+    return BoardRow(
+        question="Who answered what?", answer="; ".join([*said, rest] if rest else said) or SILENCE,
+        evidence=Evidence.STATED, said=bool(by),
+    )  # fmt: skip
+
+
+def _leaves(point: Point) -> BoardRow:
+    known = point.inputs["constraints.data_may_leave"]
+    words = {True: "yes", False: "no", None: SILENCE}[known.value]
+    who = f" ({known.answered_by})" if known.answered_by else ""
+    return BoardRow(
+        question="May the data leave?", answer=f"{words}{who}", evidence=known.evidence,
+        said=known.value is not None,
+    )  # fmt: skip
+
+
+def _licences(scenario: Scenario, main: Answer) -> BoardRow:
+    accepted = ", ".join(scenario.constraints.licences_acceptable)
+    rule = f"acceptable: {accepted}" if accepted else f"which are acceptable: {SILENCE}"
+    if main.site is None or main.best is None:
+        return BoardRow(question="Which licences?", answer=rule, evidence=Evidence.STATED,
+                        said=bool(accepted))  # fmt: skip
+    own = main.site.artifact.licence
+    weights: Datum[str] = own if own.known else main.site.model.licence
+    engine = next(j.engine for j in main.judged if j.engine.name == main.best.option)
+    return BoardRow(
+        question="Which licences?",
+        answer=f"weights {weights.value or 'unknown'}, {engine.name} "
+        f"{engine.licence.value or 'unknown'}; {rule}",
+        evidence=weakest(weights.evidence, engine.licence.evidence), said=bool(accepted),
+    )  # fmt: skip
+
+
+def _card_dies(scenario: Scenario, main: Answer) -> BoardRow:
+    question = "What happens when the one card dies?"
+    night = scenario.team.awake_at_night
+    woken = f"at night {SILENCE} who is woken" if night == "not known" else (
+        "at night nobody is woken" if night == NOBODY else f"at night {night} is woken"
+    )  # fmt: skip
+    if main.verdict.option == MANAGED or main.site is None:
+        return BoardRow(
+            question=question,
+            answer="there is no card of one's own: the seller's outage is the outage, and what it "
+            f"promises is unknown; {woken}",
+            evidence=Evidence.INFERRED, said=night != "not known",
+        )  # fmt: skip
+    site = main.site
+    needed, there = (site.replicas_needed or (1, 1))[1], site.replicas_there
+    spare = there - needed
+    answer = (
+        f"{there} replica(s) stand and the peak takes {needed}: {spare} to spare"
+        if spare > 0
+        else f"the service is down or too slow: {there} replica(s) stand, the peak takes {needed}, "
+        "no spare is in the cost"
+    )
+    return BoardRow(question=question, answer=f"{answer}; {woken}",
+                    evidence=Evidence.INFERRED, said=True)  # fmt: skip
+
+
+def _exit(scenario: Scenario, facts: Facts, main: Answer) -> BoardRow:
+    listed = len(offers(scenario, facts))
+    owned = next((line for line in main.lines if line.path == "owned"), None)
+    rented = next((line for line in main.lines if line.path == "rented"), None)
+    share = facts.assumptions["residual_share"].datum
+    parts = [f"the weights are open: {listed} seller(s) of this model are in the fact base"]
+    if rented is not None:
+        parts.append(f"rent ends with its terms ({rented.note.split(';')[0]})")
+    if owned is not None and not main.site_is_paid_for:
+        parts.append(
+            f"a bought server is worth {share.value:.0%} of its price after its life, assumed"
+        )
+    parts.append(f"what leaving costs in work: {SILENCE}")
+    return BoardRow(question="How do we exit?", answer="; ".join(parts),
+                    evidence=Evidence.ASSUMED, said=False)  # fmt: skip
+
+
+def _retest(scenario: Scenario) -> BoardRow:
+    team = scenario.team
+    names = {"upgrades": team.upgrades, "watches p99": team.watches_p99}
+    said = [f"{who} {text}" for text, who in names.items() if who not in ("not known", NOBODY)]
+    gone = [f"nobody {text}" for text, who in names.items() if who == NOBODY]
+    gone += [f"{SILENCE} who {text}" for text, who in names.items() if who == "not known"]
+    return BoardRow(
+        question="Who owns the re-test after an upgrade?", answer="; ".join([*said, *gone]),
+        evidence=Evidence.STATED, said=bool(said),
+    )  # fmt: skip
+
+
+def _prices(main: Answer) -> BoardRow:
+    found = [f"{line.path}: {line.source}" for line in main.lines if line.source]
+    return BoardRow(
+        question="Where do the prices come from?", answer="; ".join(found) or SILENCE,
+        evidence=weakest(*(line.evidence for line in main.lines)), said=bool(found),
+    )  # fmt: skip

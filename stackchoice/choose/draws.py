@@ -1,0 +1,302 @@
+"""Monte Carlo over every stated and assumed range: how often each option wins.
+
+Draws come in groups. What can change the answer's discrete part (what survives, which engine,
+how many machines) has one value in a group, and the whole procedure is asked once for it. Within a
+group only what scales money is drawn: salaries, engineers, one-time cost. Both stages are exact;
+groups cost precision, so the standard error printed is the one between groups.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from stackchoice.choose.answer import Answer, answer
+from stackchoice.choose.defence import Outcomes, Shares, Spread
+from stackchoice.choose.flips import swept
+from stackchoice.choose.memo import Memo
+from stackchoice.choose.money import compare
+from stackchoice.choose.prefer import Way, rank
+from stackchoice.choose.recommend import open_ways, too_close_share, wanted
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN, Point, Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DRAWS, GROUPS, SEED = 10_000, 200, 20261129
+
+#: Admission is worked out anew where memory or context moves, so those take few levels.
+LEVELS = 8
+SALARY = "money.usd_per_engineer_month"
+PER_PATH = ("ops_fte", "implementation_usd")
+
+NOTHING = "no recommendation"
+CLOSE = "too close to call"
+
+METHOD = (
+    "Each number is drawn by halves: below the likely value as often as above it, evenly on each "
+    "side; what is only open is drawn evenly. Inputs are independent. {groups} groups by Latin "
+    "hypercube, {inner} draws each: within a group only {scaled} move, and the procedure is asked "
+    "once for it{levels}. Limits that define words, speeds and listed prices are held fixed."
+)
+
+
+def monte_carlo(
+    scenario: Scenario, facts: Facts, point: Point, *, draws: int = DRAWS, groups: int = GROUPS,
+    seed: int = SEED,
+) -> Shares:  # fmt: skip
+    """Return the share of draws that each option wins.
+
+    Parameters
+    ----------
+    point
+        The likely point of the scenario.
+    draws, groups, seed
+        How many in all, in how many groups, and the seed that makes them the same again.
+    """
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    memo = Memo()
+    first = answer(scenario, facts, point, memo)
+    coarse = memo.readings(("standings",))
+    inputs, assumptions = swept(scenario, facts, point), assumed_ranges(facts)
+    scaled = _scaled(scenario, facts, point, first, inputs, assumptions, memo)
+    outer = [("input", p) for p in inputs] + [("assumption", k) for k in assumptions]
+    outer = [key for key in outer if key not in scaled]
+    slow = [key for key in outer if key in coarse]
+    levels = max(2, int(LEVELS ** (1 / len(slow)))) if slow else 0
+    columns = {
+        key: _stratified(random, groups, levels if key in slow else 0) for key in outer
+    }  # fmt: skip
+    inner = max(1, draws // groups)
+    rows = [
+        _group(
+            scenario, facts, point, memo,
+            {name: _at(inputs[name], point[name], columns[kind, name][g])
+             for kind, name in outer if kind == "input"},
+            {name: float(_at(*_spread(facts, name), columns[kind, name][g]))
+             for kind, name in outer if kind == "assumption"},
+            {key: _factors(random, inner, facts, point, inputs, key) for key in scaled},
+            inner,
+        )
+        for g in range(groups)
+    ]  # fmt: skip
+    return _shares(rows, seed, inner, METHOD.format(
+        groups=groups, inner=inner,
+        scaled=", ".join(name.split(".")[-1].replace("_", " ") for _, name in scaled) or "nothing",
+        levels=f"; {', '.join(n.split('.')[-1].replace('_', ' ') for _, n in slow)} at {levels} "
+        "levels" if slow else "",
+    ))  # fmt: skip
+
+
+def assumed_ranges(facts: Facts) -> dict[str, tuple[float, float]]:
+    """Return the assumptions that are quantities known as a range and no input's stand-in."""
+    stand_ins = set(ASSUMED_WHEN_UNKNOWN.values())
+    return {
+        key: (a.datum.low, a.datum.high)
+        for key, a in facts.assumptions.items()
+        if a.datum.low is not None and a.datum.high is not None
+        and not a.defines_a_word and key not in stand_ins
+    }  # fmt: skip
+
+
+def _spread(facts: Facts, key: str) -> tuple[tuple[float, float], float | None]:
+    datum = facts.assumptions[key].datum
+    return (datum.low or 0.0, datum.high or 0.0), datum.value
+
+
+def _scaled(
+    scenario: Scenario, facts: Facts, point: Point, first: Answer, inputs: dict[str, Any],
+    assumptions: dict[str, Any], memo: Memo,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Return what people's and one-time cost are seen to be proportional to, and nothing else is.
+
+    Tried, not presumed: a figure is doubled, and every line must answer with its part doubled.
+    """
+    found = []
+    tries = [("input", SALARY, None)] if SALARY in inputs else []
+    tries += [
+        ("assumption", f"{part}_{line.path}", line.path)
+        for line in first.lines for part in PER_PATH if f"{part}_{line.path}" in assumptions
+    ]  # fmt: skip
+    for kind, name, path in tries:
+        if kind == "input":
+            there, base = facts, point.moved({name: point[name] * 2})
+        else:
+            there, base = facts.assuming({name: facts.assumed(name) * 2}), point
+        after = answer(scenario, there, base, memo).lines
+        part = "one_time_usd" if name.startswith("implementation") else "people_usd"
+        if len(after) == len(first.lines) and all(
+            _moves(one, two, part, 2 if path in (None, one.path) else 1)
+            for one, two in zip(first.lines, after, strict=True)
+        ):
+            found.append((kind, name))
+    return found
+
+
+def _moves(one: Any, two: Any, part: str, factor: int) -> bool:
+    """Whether one part of a line was multiplied, and the rest of the line was left alone."""
+    parts = ("infrastructure_usd", "people_usd", "one_time_usd")
+    return one.path == two.path and all(
+        abs(float((getattr(two, p) or 0) - (getattr(one, p) or 0) * (factor if p == part else 1)))
+        < 1e-6 * (1 + float(getattr(one, p) or 0))
+        for p in parts
+    )
+
+
+def _stratified(random: np.random.Generator, count: int, levels: int) -> np.ndarray[Any, Any]:
+    """Return one value of each of ``count`` equal strata, shuffled; or few levels in the middle."""
+    import numpy as np
+
+    column = random.permutation(count) + random.random(count)
+    column = column / count
+    return (np.floor(column * levels) + 0.5) / levels if levels else column
+
+
+def _at(span: tuple[Any, Any], likely: Any, where: Any) -> Any:
+    """Return the value at a quantile: half below the likely value, half above, even on each side.
+
+    Switches and words fall to either side alike.
+    """
+    low, high = span
+    if isinstance(low, bool | str):
+        return low if where < 0.5 else high
+    middle = (low + high) / 2 if likely is None else likely
+    low, middle, high = float(low), float(middle), float(high)
+    below, above = low + (middle - low) * 2 * where, middle + (high - middle) * (2 * where - 1)
+    if hasattr(where, "shape") and where.shape:
+        return (where < 0.5) * below + (where >= 0.5) * above
+    value = float(below if where < 0.5 else above)
+    if isinstance(span[0], Decimal):
+        return Decimal(f"{value:.2f}")
+    return round(value) if isinstance(span[0], int) else value
+
+
+def _factors(
+    random: np.random.Generator, inner: int, facts: Facts, point: Point,
+    inputs: dict[str, Any], key: tuple[str, str],
+) -> Any:  # fmt: skip
+    kind, name = key
+    span, likely = (inputs[name], point[name]) if kind == "input" else _spread(facts, name)
+    if not likely:
+        return 1.0
+    span = (float(span[0]), float(span[1]))
+    return _at(span, float(likely), _stratified(random, inner, 0)) / float(likely)
+
+
+def _group(
+    scenario: Scenario, facts: Facts, point: Point, memo: Memo, inputs: dict[str, Any],
+    assumptions: dict[str, float], factors: dict[tuple[str, str], Any], inner: int,
+) -> Outcomes:  # fmt: skip
+    """Ask the procedure once, then let money scale within the group."""
+    there, base = facts.assuming(assumptions), point.moved(inputs)
+    found = answer(scenario, there, base, memo)
+    ways = open_ways(scenario, base, found.best, found.site, found.seller, found.lines)
+    own = f"{found.best.engine} {found.best.artifact} on {found.best.machine}" if found.best else ""
+    names = list(dict.fromkeys(way.option for way in ways))
+    totals = _totals(ways, found, factors, inner)
+    usd = {name: _least([totals[i] for i, w in enumerate(ways) if w.option == name])
+           for name in names}  # fmt: skip
+    if len(names) < 2 or any(value is None for value in usd.values()):
+        wins = Counter({_outcome(found): inner})
+    else:
+        wins = _winners(scenario, there, ways, totals, inner)
+    offer = found.bought and found.bought[1]
+    evens = compare(scenario, there, base, found.site, offer, found.tokens, found.lines).break_even
+    return Outcomes(
+        wins=dict(wins), self_hosted=own or "none", usd={k: v for k, v in usd.items()
+                                                         if v is not None},
+        never=all(even.mtok_per_month is None for even in evens) if evens else None,
+    )  # fmt: skip
+
+
+def _totals(ways: list[Way], found: Answer, factors: dict[Any, Any], inner: int) -> list[Any]:
+    import numpy as np
+
+    lines = {line.path: line for line in found.lines}
+    salary = factors.get(("input", SALARY), 1.0)
+    totals: list[Any] = []
+    for way in ways:
+        line = lines.get(way.path) if way.path else None
+        if line is None or line.infrastructure_usd is None:
+            usd = way.usd_per_month
+            totals.append(None if usd is None else np.full(inner, float(usd)))
+            continue
+        fte = factors.get(("assumption", f"ops_fte_{line.path}"), 1.0)
+        once = factors.get(("assumption", f"implementation_usd_{line.path}"), 1.0)
+        totals.append(
+            float(line.infrastructure_usd)
+            + float(line.people_usd) * salary * fte * np.ones(inner)
+            + float(line.one_time_usd) * once
+        )
+    return totals
+
+
+def _least(values: list[Any]) -> Any:
+    import numpy as np
+
+    known = [value for value in values if value is not None]
+    return np.minimum.reduce(known) if known else None
+
+
+def _winners(
+    scenario: Scenario, facts: Facts, ways: list[Way], totals: list[Any], inner: int
+) -> Counter[str]:
+    """Rank every draw of a group: by arrays where only cost is asked, else one by one."""
+    import numpy as np
+
+    gap, preferences = too_close_share(facts), wanted(scenario)
+    if preferences == ("cost",):
+        names = list(dict.fromkeys(way.option for way in ways))
+        table = np.stack([
+            _least([t for t, way in zip(totals, ways, strict=True) if way.option == name])
+            for name in names
+        ])  # fmt: skip
+        order = np.sort(table, axis=0)
+        close = (order[1] - order[0]) < float(gap) * order[1]
+        best = np.argmin(table, axis=0)
+        wins = Counter({n: int(np.sum((best == i) & ~close)) for i, n in enumerate(names)})
+        wins[CLOSE] = int(np.sum(close))
+        return wins
+    wins = Counter()
+    for i in range(inner):
+        drawn = [
+            way.model_copy(update={"usd_per_month": None if t is None else Decimal(str(t[i]))})
+            for way, t in zip(ways, totals, strict=True)
+        ]
+        left = {way.option for way in rank(drawn, preferences, gap).winners}
+        wins[left.pop() if len(left) == 1 else CLOSE] += 1
+    return wins
+
+
+def _outcome(found: Answer) -> str:
+    if found.verdict.too_close:
+        return CLOSE
+    return found.verdict.option or NOTHING
+
+
+def _shares(rows: list[Outcomes], seed: int, inner: int, method: str) -> Shares:
+    import numpy as np
+
+    total = inner * len(rows)
+    names = {name for row in rows for name, count in row.wins.items() if count}
+    by_group = {n: np.array([row.wins.get(n, 0) / inner for row in rows]) for n in names}
+    error = max((float(np.std(v)) for v in by_group.values()), default=0.0) / len(rows) ** 0.5
+    judged = [row.never for row in rows if row.never is not None]
+    spreads = {}
+    for name in {n for row in rows for n in row.usd}:
+        drawn = np.concatenate([row.usd[name] for row in rows if name in row.usd])
+        low, middle, high = (float(v) for v in np.quantile(drawn, (0.1, 0.5, 0.9)))
+        spreads[name] = Spread(low=low, middle=middle, high=high, draws=len(drawn))
+    own = Counter(row.self_hosted for row in rows)
+    return Shares(
+        draws=total, groups=len(rows), seed=seed, method=method, standard_error=error,
+        wins={n: float(np.mean(by_group[n])) for n in sorted(
+            names, key=lambda n: (-float(np.mean(by_group[n])), n))},
+        best_self_hosted={name: count / len(rows) for name, count in own.most_common()},
+        never_breaks_even=sum(judged) / len(judged) if judged else None,
+        usd_per_month=spreads,
+    )  # fmt: skip

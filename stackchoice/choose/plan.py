@@ -1,0 +1,218 @@
+"""What to measure before the card is bought: for how long, at what spend, with limits set first.
+
+The plan is data: the room that confirms can carry it out, and a limit that was written before
+the run cannot be moved after it.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+
+from stackchoice.choose.answer import Answer
+from stackchoice.choose.carried import Limit, Plan, Rental, Spend
+from stackchoice.choose.decision import Flip
+from stackchoice.choose.interactive import LIMITS
+from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.recommend import open_ways, too_close_share
+from stackchoice.choose.site import Site, traffic
+from stackchoice.cost import Volume, metered_usd
+from stackchoice.facts.datum import Evidence
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import Point, Scenario
+
+#: Inputs that a week of one's own request log measures.
+FROM_A_LOG = (
+    "workload.requests_per_user_per_day", "workload.users", "workload.input_tokens",
+    "workload.output_tokens", "workload.shared_prefix_tokens", "workload.resent_share",
+    "workload.peak_factor", "workload.active_hours_per_day",
+)  # fmt: skip
+LIMIT_WORDS = {
+    "workload.ttft_p99_s": "time to first token, p99",
+    "workload.itl_p99_s": "time per token, p99",
+    "workload.end_to_end_p99_s": "whole reply, p99",
+}
+
+
+def plan(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, flips: list[Flip]
+) -> Plan | None:
+    """Return what to measure before money is spent; None where nothing survived."""
+    own = main.site is not None and main.best is not None
+    bought = main.bought is not None and main.verdict.option in (MANAGED, None)
+    if not own and not bought:
+        return None
+    measure = _own(scenario, facts, point, main, main.site) if main.site is not None and own else []
+    flipping, why = _what_could_flip(measure, flips)
+    return Plan(
+        rental=_rental(facts, main.site) if main.site is not None and own else None,
+        metered=_metered(scenario, facts, point, main) if main.bought is not None else None,
+        measurement=flipping,
+        why=why,
+        limits=[*measure, *_stated(point), *_answers(point)],
+        ask_first=[flip.text for flip in flips if _is_a_question(flip)],
+    )
+
+
+def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Site) -> list[Limit]:
+    """Return limits of the self-hosted arm: what it must carry, and what was predicted."""
+    found = []
+    flow, there = traffic(point), site.replicas_there
+    if site.replica is not None and flow.peak_per_s is not None:
+        must = flow.peak_per_s / (there * facts.assumed("utilisation_cap"))
+        found.append(
+            Limit(
+                measure=f"requests a second of one replica with {site.live_sequences} at once",
+                unit="requests/s", pass_at_least=must, fail_below=must,
+                predicted=(site.replica.low, site.replica.high), evidence=Evidence.INFERRED,
+                derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on {there} replica(s), "
+                f"loaded to {facts.assumed('utilisation_cap'):.0%}",
+            )
+        )  # fmt: skip
+    if site.live_sequences:
+        needed = site.needed_at_fast_end, site.needed_concurrency
+        least = max(1, -int(-(needed[0] or 1) / there // 1))
+        found.append(
+            Limit(
+                measure="sequences that the engine's start says it admits", unit="sequences",
+                pass_at_least=site.live_sequences, fail_below=min(least, site.live_sequences),
+                evidence=site.row.evidence,
+                derived_from="the release's own admission; failing is below what the peak keeps in "
+                "flight at the fast end",
+            )
+        )  # fmt: skip
+    if site.speed.decode is not None:
+        decode = site.speed.decode
+        found.append(
+            Limit(
+                measure="decode of one stream", unit="tokens/s", pass_at_least=decode.low,
+                fail_below=decode.low, predicted=(decode.low, decode.high),
+                evidence=decode.evidence,
+                derived_from="the low end of the predicted interval; above the high end the "
+                "prediction is refuted too, to the team's advantage",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _stated(point: Point) -> list[Limit]:
+    """Return the service levels that somebody stated, at the peak's arrival rate."""
+    return [
+        Limit(measure=LIMIT_WORDS[path], unit="s", pass_at_most=point[path],
+              fail_above=point[path], evidence=point.inputs[path].evidence,
+              derived_from=f"stated: {path.split('.')[1].replace('_', ' ')}")
+        for path in LIMITS if point[path] is not None
+    ]  # fmt: skip
+
+
+def _answers(point: Point) -> list[Limit]:
+    """Return what answers must hold whatever the speed."""
+    found = [
+        Limit(measure="errors, refusals and cut replies", unit="share of requests",
+              pass_at_most=0.01, fail_above=0.01, evidence=Evidence.ASSUMED,
+              derived_from="one in a hundred, assumed; write your own before the run")
+    ]  # fmt: skip
+    if point["workload.json_schema"]:
+        found.append(
+            Limit(measure="replies that break the schema", unit="replies", pass_at_most=0,
+                  fail_above=0, evidence=Evidence.STATED,
+                  derived_from="a schema is a need of this workload")
+        )  # fmt: skip
+    return found
+
+
+def _what_could_flip(limits: list[Limit], flips: list[Flip]) -> tuple[str, str]:
+    """Return the one measurement that could flip the answer, and why it is that one."""
+    for limit in limits:
+        inside = limit.predicted and limit.fail_below is not None
+        if inside and limit.predicted and (
+            limit.predicted[0] < (limit.fail_below or 0) <= limit.predicted[1]
+        ) and limit.measure.startswith("requests"):  # fmt: skip
+            return limit.measure, (
+                f"the predicted {limit.predicted[0]:.3g} to {limit.predicted[1]:.3g} "
+                f"{limit.unit} straddle the {limit.fail_below:.3g} that must be carried"
+            )
+    in_range = [f for f in flips if f.within_range and f.to_option and f.input in FROM_A_LOG]
+    ranked = sorted(in_range, key=lambda f: not f.changes_recommendation)
+    if ranked:
+        return f"{ranked[0].input.split('.')[1].replace('_', ' ')}, from your own log", (
+            ranked[0].text
+        )
+    names = limits[0].measure if limits else "the month's bill"
+    return names, (
+        "no single measurement within the stated ranges flips the answer; this one checks the "
+        "number that the answer leans on most"
+    )
+
+
+def _is_a_question(flip: Flip) -> bool:
+    """Whether a flip hangs on what somebody can simply be asked."""
+    return bool(
+        flip.within_range and flip.to_option and flip.changes_recommendation
+        and flip.input not in FROM_A_LOG
+    )  # fmt: skip
+
+
+def _rental(facts: Facts, site: Site) -> Rental:
+    """Return what to rent for the measurement; nothing where the machine is there already."""
+    devices = site.choice.devices_per_replica
+    hours = facts.assumed("confirmation_hours")
+    machine = f"{devices} x {site.machine.name}"
+    if site.choice.already_owned:
+        return Rental(machine=machine, hours=hours, usd=Decimal(0), usd_cap=Decimal(0),
+                      note="already owned: measure on it out of hours")  # fmt: skip
+    offers = [
+        p for p in facts.hours
+        if p.machine == site.machine.id and getattr(p, "kind", "on demand") == "on demand"
+    ]  # fmt: skip
+    price = min(offers, key=lambda p: p.usd_per_device_hour, default=None)
+    if price is None:
+        return Rental(machine=machine, hours=hours, usd=None, usd_cap=None,
+                      note="no hour price of this machine is in the fact base")  # fmt: skip
+    units = -(-devices // price.devices_per_unit) * price.devices_per_unit
+    usd = units * price.usd_per_device_hour * Decimal(str(hours))
+    return Rental(
+        machine=machine, seller=price.seller, usd_per_device_hour=price.usd_per_device_hour,
+        devices_paid=units, hours=hours, usd=usd, usd_cap=_cap(facts, usd),
+        note="synthetic prompts only: the machine is somebody else's",
+        source=f"{price.source.label}, {price.starts}",
+    )  # fmt: skip
+
+
+def _metered(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Spend | None:
+    """Return what a sample at the seller costs, its hard cap, and the bill that would flip."""
+    if main.bought is None or main.tokens is None or not main.tokens.requests:
+        return None
+    seller, offer = main.bought
+    count = facts.assumed("confirmation_requests")
+    part = count / main.tokens.requests
+    sample = Volume(
+        requests=count, evidence=main.tokens.evidence,
+        **{name: getattr(main.tokens, name) * part
+           for name in ("input_tokens", "cached_tokens", "output_tokens")},
+    )  # fmt: skip
+    usd = metered_usd(sample, offer.price)
+    return Spend(
+        seller=seller.name, sold_as=offer.sold_as, requests=int(count), usd=usd,
+        usd_cap=_cap(facts, usd),
+        flips_above_usd_per_month=_flip_bill(scenario, facts, point, main),
+        source=f"{offer.price.source.label}, {offer.price.starts}",
+    )  # fmt: skip
+
+
+def _flip_bill(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Decimal | None:
+    """Return the seller's monthly bill above which managed is no longer clearly the cheapest."""
+    if main.verdict.option != MANAGED:
+        return None
+    ways = open_ways(scenario, point, main.best, main.site, main.seller, main.lines)
+    line = next((line for line in main.lines if line.path == "managed"), None)
+    others = [w.usd_per_month for w in ways if w.option != MANAGED and w.usd_per_month is not None]
+    if line is None or line.infrastructure_usd is None or line.total_usd is None or not others:
+        return None
+    most = min(others) * (1 - too_close_share(facts))
+    return max(Decimal(0), most - (line.total_usd - line.infrastructure_usd))
+
+
+def _cap(facts: Facts, usd: Decimal) -> Decimal:
+    """Return the spend at which to stop: a multiple of the estimate, in whole dollars."""
+    factor = Decimal(str(facts.assumed("confirmation_cap_factor")))
+    return (usd * factor).to_integral_value(ROUND_CEILING)

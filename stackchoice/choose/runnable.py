@@ -1,0 +1,196 @@
+"""An option as something to run: artifact and revision, release, launch line, what it relies on.
+
+The line carries exactly the settings that the arithmetic assumed, under the engine's own names.
+What the engine has no flag for, and which defaults of its release were relied on, is said.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from stackchoice.choose.carried import Reliance, Runnable, RunSetting
+from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.site import Site, Traffic
+from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.datum import Datum, Evidence
+from stackchoice.facts.launch import LaunchForm
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Engine, Offer, Seller
+from stackchoice.fit.admission import launch
+from stackchoice.fit.memory import GB
+
+#: What each setting is, in words.
+WORDS = {
+    "artifact": "artifact", "repository": "repository", "file": "file", "local_file": "file",
+    "revision": "revision", "context_tokens": "tokens a request may reach",
+    "context_of_all_sequences": "tokens of all sequences together",
+    "live_sequences": "sequences at once", "devices": "devices of a replica",
+    "device_list": "devices of a replica", "pool_bytes_per_device": "cache pool on a device, bytes",
+    "static_share": "share of memory for weights and cache",
+    "share_of_free": "share of the memory left by the weights, for the cache",
+    "layers_on_accelerator": "layers on the accelerator",
+    "share_on_accelerator": "layers on the accelerator",
+}  # fmt: skip
+#: Settings without which a capacity is not the one that was worked out.
+MUST = ("revision", "context_tokens", "live_sequences")
+#: Facts of an allocator that are no behaviour of the release but the rule that was followed.
+NO_DEFAULT = ("rule", "steady_state_note", "printed_pool")
+
+
+def of_engine(facts: Facts, engine: Engine, site: Site, flow: Traffic, role: str) -> Runnable:
+    """Return how one engine is run at one site."""
+    form = next((f for f in facts.launches if f.engine == engine.id), None)
+    values = _values(site, flow)
+    settings, missing = _settings(form, values, site)
+    notes = [form.note] if form and form.note else []
+    if values["revision"] is None:
+        notes.append("the revision is unknown: pin the one you download, it is part of the answer")
+    if site.row.workspace_bytes and any(s.name.startswith(("share", "cache")) for s in settings):
+        notes.append(
+            f"the arithmetic leaves {site.row.workspace_bytes / GB:,.1f} GB for workspace; where a "
+            "start fails, give less and work the capacity out again"
+        )
+    if form is None:
+        notes.append(f"how {engine.name} is started is not in the fact base")
+    return Runnable(
+        role=role,
+        option=engine.name,
+        artifact=site.artifact.id,
+        revision=site.artifact.revision.value,
+        engine=engine.name,
+        release=engine.latest.version,
+        machine=f"{site.choice.devices_per_replica} x {site.machine.name}",
+        commands=_commands(form, values, settings) if form else [],
+        settings=settings,
+        not_set=missing,
+        relies_on=_reliances(facts, engine, site),
+        notes=notes,
+        source=form.source.label if form else "",
+    )
+
+
+def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: str) -> Runnable:
+    """Return what is bought, by the name it is sold under, and its limits."""
+
+    def known(datum: Datum[Any], unit: str = "") -> str:
+        value = datum.value
+        if isinstance(value, list):
+            value = ", ".join(str(v) for v in value)
+        return "unknown" if value is None else f"{value:,}{unit}" if unit else f"{value}"
+
+    limits = [
+        f"context: {known(offer.context_tokens, ' tokens')}"
+        + (f"; {context_tokens:,} are asked" if context_tokens else ""),
+        f"precision: {known(offer.precision)}",
+        f"retention: {known(seller.retention)}",
+        f"regions: {known(seller.regions)}",
+        *(f"{name.replace('_', ' ')}: {known(datum)}"
+          for name, datum in {**seller.features, **offer.features}.items()),
+        "rate limits: unknown; ask before the first user",
+    ]  # fmt: skip
+    price = offer.price
+    return Runnable(
+        role=role, option=MANAGED, seller=seller.name, artifact=offer.sold_as, limits=limits,
+        notes=["the seller names no revision of the weights: measure again when answers move"],
+        source=f"{price.source.label}, {price.starts}",
+    )  # fmt: skip
+
+
+def _values(site: Site, flow: Traffic) -> dict[str, Any]:
+    """Return the value of every setting the arithmetic assumed (None: it assumed none)."""
+    repository, _, name = site.artifact.id.partition(":")
+    live, context = site.live_sequences, flow.context_tokens
+    devices = site.choice.devices_per_replica
+    memory, weights = site.row.memory_bytes, site.row.weights_bytes
+    pool = site.row.pool_bytes if (site.row.pool_bytes or 0) > 0 else None
+    accelerated = site.machine.backend != "cpu"
+    return {
+        "artifact": site.artifact.id,
+        "repository": repository if name else None,
+        "file": name or site.artifact.id,
+        "local_file": None if name else site.artifact.id,
+        "revision": site.artifact.revision.value,
+        "context_tokens": context,
+        "context_of_all_sequences": live * context if live and context else None,
+        "live_sequences": live,
+        "devices": devices,
+        "device_list": _device_list(devices) if accelerated else "cpu",
+        "pool_bytes_per_device": pool // devices if pool else None,
+        "static_share": _floor((weights + pool) / memory) if pool and memory and weights else None,
+        "share_of_free": _floor(pool / (memory - weights)) if pool and memory and weights else None,
+        "layers_on_accelerator": "all" if accelerated else 0,
+        "share_on_accelerator": "max" if accelerated else "off",
+    }
+
+
+def _device_list(devices: int) -> str:
+    return "gpu" if devices == 1 else "gpu:" + ",".join(str(i) for i in range(devices))
+
+
+def _floor(share: float) -> float:
+    """Round a share of memory down, so that the line never asks for more than was reckoned."""
+    return int(share * 1000) / 1000
+
+
+def _settings(
+    form: LaunchForm | None, values: dict[str, Any], site: Site
+) -> tuple[list[RunSetting], list[str]]:
+    """Return what the line sets, and what the arithmetic assumed that no flag carries."""
+    settings = []
+    for flag in form.flags if form else []:
+        value = values[flag.setting]
+        # A file of a repository needs the repository's flag; a file alone has its own.
+        if value is None or (flag.setting == "file" and values["repository"] is None):
+            continue
+        settings.append(
+            RunSetting(
+                name=WORDS[flag.setting], flag=flag.flag, value=str(value),
+                environment=flag.environment,
+                evidence=site.row.evidence if flag.setting not in ("artifact", "revision")
+                else Evidence.STATED,
+            )
+        )  # fmt: skip
+    carried = {f.setting for f in form.flags} if form else set()
+    if "context_of_all_sequences" in carried:
+        carried.add("context_tokens")
+    missing = [
+        f"{WORDS[name]}: {values[name]} was assumed, and no flag of the server is known for it"
+        for name in MUST if name not in carried and values[name] is not None
+    ]  # fmt: skip
+    return settings, missing
+
+
+def _commands(form: LaunchForm, values: dict[str, Any], settings: list[RunSetting]) -> list[str]:
+    """Return shell lines, each word quoted: a name out of a file is never a command."""
+    before = [
+        shlex.join(word.format(artifact=values["artifact"]) for word in words)
+        for words in form.before
+    ]
+    variables = [f"{s.flag}={shlex.quote(s.value)}" for s in settings if s.environment]
+    words = list(form.program)
+    for setting in settings:
+        if not setting.environment:
+            words += [setting.flag, setting.value] if setting.flag else [setting.value]
+    return [*before, " ".join([*variables, shlex.join(words)])]
+
+
+def _reliances(facts: Facts, engine: Engine, site: Site) -> list[Reliance]:
+    """Return the defaults of the release that its admission followed, with where they were read."""
+    asked = launch(engine.id, engine.latest.version, site.model.config.value or {}, facts=facts)
+    try:
+        family = asked.family
+    except UnknownCacheError:  # a layer kind that nobody modelled has no family
+        family = ""
+    found = {}
+    for fact in facts.memory.allocators:
+        if fact.engine != engine.id or fact.key in NO_DEFAULT or fact.family not in ("", family):
+            continue
+        datum = facts.memory.fact(engine.id, fact.key, asked.version, family)
+        if datum.value is None:
+            continue
+        found[fact.key] = Reliance(
+            text=f"{fact.key.replace('_', ' ')}: {datum.value}",
+            source=datum.source.label if datum.source else datum.note, evidence=datum.evidence,
+        )  # fmt: skip
+    return list(found.values())

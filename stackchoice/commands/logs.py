@@ -1,0 +1,33 @@
+"""``readlog``: what an engine's log says, and what its warnings mean on this hardware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stackchoice.commands.options import JsonFlag
+
+
+def readlog_command(
+    file: Annotated[Path, typer.Argument(help="A log, plain or gzip.")],
+    machine: Annotated[
+        str | None, typer.Option(help="The machine it ran on: warnings are read for that chip.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Id of the engine; recognised when not given.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model that was served.")] = None,
+    artifact: Annotated[
+        str | None, typer.Option(help="Its artifact: which activations the file asks for.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a log of vLLM, SGLang, llama.cpp, Ollama, TensorRT-LLM, MLX-LM or MAX."""
+    from stackchoice.logs import read_log_by_name
+    from stackchoice.read.log_text import describe_log
+
+    found = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
+    print(found.model_dump_json(indent=2) if as_json
+          else describe_log(found.reading, found.checks))  # fmt: skip

@@ -1,0 +1,94 @@
+"""A log by name: the machine and the checkpoint of the fact base that it belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from stackchoice.errors import InputError
+from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.datum import Record
+from stackchoice.facts.records import Artifact
+from stackchoice.facts.yaml import shown
+from stackchoice.fit.path import artifact_parts, paths
+from stackchoice.read.log_against import Compared, against, predicted_by
+from stackchoice.read.log_reader import read_log
+from stackchoice.read.log_records import Hardware, LogReading
+
+
+class CheckedLog(Record):
+    """A read log, with the predicted kernel path of each boot held against it."""
+
+    reading: LogReading
+    checks: list[list[Compared]] = Field(default=[], description="one list for each boot")
+
+
+def read_log_by_name(
+    path: Path,
+    *,
+    machine: str | None = None,
+    engine: str | None = None,
+    model: str | None = None,
+    artifact: str | None = None,
+    facts: Facts | None = None,
+) -> CheckedLog:
+    """Look the names up, read the log, and hold the predicted kernel path against it.
+
+    Parameters
+    ----------
+    machine
+        Id of the machine; what the log itself says of the chip when not given.
+    model, artifact
+        The checkpoint that was served; with one artifact in the fact base it is that one.
+
+    Raises
+    ------
+    InputError
+        When a name is not in the fact base: value, reason, fix.
+    LogError
+        When the file cannot be read.
+    """
+    facts = facts or load_facts()
+    if machine is not None and machine not in facts.machines:
+        raise _unknown("machine", machine, list(facts.machines))
+    chosen = facts.machines[machine] if machine else None
+    served = _artifact(model, artifact, facts)
+    bits = served.weight_bits.value if served else None
+    hardware = Hardware(
+        capability=chosen.cuda_capability if chosen else None,
+        weight_bits=None if bits is None else round(bits),
+        activation_bits=served.activation_bits.value if served else None,
+    )
+    reading = read_log(path, facts.memory, engine=engine, hardware=hardware)
+    checks = []
+    if chosen and served and model:
+        parts = artifact_parts(facts.models[model], served, facts)
+        for boot in reading.boots:
+            expected = paths(parts, boot.engine, boot.release or "unknown", chosen, facts)
+            checks.append(against(predicted_by(expected), boot))
+    return CheckedLog(reading=reading, checks=checks)
+
+
+def _artifact(model: str | None, artifact: str | None, facts: Facts) -> Artifact | None:
+    if model is None:
+        if artifact is not None:
+            raise InputError(f"artifact {shown(artifact)!r}: of which model? give --model as well")
+        return None
+    if model not in facts.models:
+        raise _unknown("model", model, list(facts.models))
+    known = {a.id: a for a in facts.models[model].artifacts}
+    if artifact is None:
+        if len(known) > 1:
+            raise InputError(
+                f"model {model!r}: it has {len(known)} artifacts; name one with --artifact: "
+                f"{', '.join(known)}"
+            )
+        return next(iter(known.values()), None)
+    if artifact not in known:
+        raise _unknown("artifact", artifact, list(known))
+    return known[artifact]
+
+
+def _unknown(what: str, value: str, known: list[str]) -> InputError:
+    return InputError(f"{what} {shown(value)!r}: not in the fact base; one of: {', '.join(known)}")

@@ -1,0 +1,73 @@
+"""A panel for a log: its path, the machine it ran on and the checkpoint that was served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stackchoice.facts import Facts
+from stackchoice.facts.load import data_dir
+from stackchoice.logs import CheckedLog, read_log_by_name
+from stackchoice.present.hardware import section
+from stackchoice.present.panels import Panel
+from stackchoice.present.report import Section
+from stackchoice.present.widgets import dropdown, text_field
+from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title
+
+#: The choices that name nothing.
+BY_TEXT, NOT_NAMED = "told by the log", "not named"
+#: Lines that a public start really printed (gpustack runner, pull 251).
+SAMPLE = "samples/vllm_start.log"
+
+
+def log_table(checked: CheckedLog) -> Section:
+    """Return what a log says, boot by boot."""
+    boots = [
+        (boot_title(number, boot), boot_rows(boot, checks))
+        for number, (boot, checks) in enumerate(
+            zip(checked.reading.boots, _padded(checked), strict=True), 1
+        )
+    ][:MOST_SHOWN]
+    return section("log", reading=checked.reading, boots=boots)
+
+
+def _padded(checked: CheckedLog) -> list[list]:
+    return checked.checks or [[] for _ in checked.reading.boots]
+
+
+class LogPanel(Panel):
+    """What a log on this computer says; its first value is a shipped sample.
+
+    Parameters
+    ----------
+    facts
+        The fact base.
+    start
+        First values of fields, by name: ``path``, ``machine``, ``served``.
+    """
+
+    def __init__(self, facts: Facts, **start: str) -> None:
+        values = {
+            "path": str(data_dir() / SAMPLE), "machine": BY_TEXT, "served": NOT_NAMED, **start,
+        }  # fmt: skip
+        machines = [(BY_TEXT, BY_TEXT), *((m.name, m.id) for m in facts.machines.values())]
+        served = [
+            (f"{model.name}: {a.label}", f"{model.id} {a.id}")
+            for model in facts.models.values() for a in model.artifacts
+        ]  # fmt: skip
+        fields = {
+            "path": text_field("Log (path)", values["path"]),
+            "machine": dropdown("Machine", machines, values["machine"]),
+            "served": dropdown("Served", [(NOT_NAMED, NOT_NAMED), *served], values["served"]),
+        }
+        super().__init__(facts, fields, values)
+
+    def _answer(self, values: dict[str, str]) -> CheckedLog:
+        named = values["served"] != NOT_NAMED
+        model, artifact = values["served"].split(" ", 1) if named else (None, None)
+        return read_log_by_name(
+            Path(values["path"].strip()), model=model, artifact=artifact, facts=self.facts,
+            machine=None if values["machine"] == BY_TEXT else values["machine"],
+        )  # fmt: skip
+
+    def _table(self) -> Section:
+        return log_table(self.result)

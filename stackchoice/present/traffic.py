@@ -1,0 +1,107 @@
+"""Question 2 as tables for a notebook: a decision's workload, releases' reuse, measured logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from stackchoice.choose import Decision
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.facts import Facts
+from stackchoice.facts.traffic import Distribution, WorkloadPreset
+from stackchoice.fit import launch
+from stackchoice.fit.prefix import Hit, reuse_rule
+from stackchoice.present import text
+from stackchoice.present.charts import BAR, INK, finish, rows_axis
+from stackchoice.present.report import Section, environment, style
+from stackchoice.present.shape import shape_context
+from stackchoice.scenario.preset import preset_inputs
+from stackchoice.traffic import Measured
+from stackchoice.traffic.section import workload_inputs
+
+
+def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str]:
+    """Return input and output lengths: from the 10th to the 95th percentile, the median marked."""
+    rows, said = [], []
+    for name, lengths in _lengths(found).items():
+        if lengths is None or None in (lengths.p10, lengths.p50, lengths.p95):
+            continue
+        end = (
+            f"median {text.number(lengths.p50)}, mean {text.number(round(lengths.mean))}; "
+            f"10 % under {text.number(lengths.p10)}, 5 % above {text.number(lengths.p95)} tokens"
+        )
+        rows.append({"row": name, "low": lengths.p10, "middle": lengths.p50, "high": lengths.p95,
+                     "end": end})  # fmt: skip
+        said.append(f"{name}: {end}")
+    frame = pd.DataFrame(rows, columns=["row", "low", "middle", "high", "end"])
+    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    axis = alt.X("low:Q", title="tokens a request, 10th to 95th percentile",
+                 scale=alt.Scale(zero=True))  # fmt: skip
+    chart = alt.layer(
+        base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
+        base.mark_tick(thickness=4, size=26, color="#0b4f8a").encode(x="middle:Q"),
+        base.mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK).encode(
+            x=alt.datum(0), text="end:N"
+        ),
+    )
+    return finish(chart, rows=len(frame), step=66), f"Lengths. {'; '.join(said) or 'Unknown'}."
+
+
+def workload_tables(decision: Decision, *parts: str) -> Section:
+    """Return some of the tables of question 2 as one section.
+
+    Parameters
+    ----------
+    parts
+        Of ``needs``, ``volume``, ``seconds``, ``reuse``, ``peak``, in the wanted order.
+    """
+    html = environment().get_template("workload_parts.html.j2").render(
+        parts=[f"shape_{part}.html.j2" for part in parts], style=style(), **shape_context(decision)
+    )  # fmt: skip
+    return Section("workload parts", html)
+
+
+def reuse_table(
+    facts: Facts, model: str, releases: dict[str, list[str]], *, prompt_tokens: int,
+    shared_tokens: int,
+) -> Section:  # fmt: skip
+    """Return what each release finds again of the same beginning, for one model."""
+    config = facts.models[model].config.value or {}
+    rows: list[dict[str, Any]] = []
+    for engine, versions in releases.items():
+        for version in versions:
+            hit: Hit | None = None
+            try:
+                hit = reuse_rule(launch(engine, version, config, facts=facts)).hit(
+                    prompt_tokens, shared_tokens
+                )
+                why = hit.why or f"whole blocks of {hit.block_tokens:,} tokens"
+            except (UnknownRuleError, UnknownCacheError) as error:
+                why = str(error)
+            rows.append({"engine": facts.engines[engine].name, "release": version, "hit": hit,
+                         "why": why})  # fmt: skip
+    html = environment().get_template("reuse.html.j2").render(
+        rows=rows, style=style(), model=facts.models[model].name, prompt=prompt_tokens,
+        shared=shared_tokens,
+    )  # fmt: skip
+    return Section("reuse", html)
+
+
+def traffic_table(found: Measured | WorkloadPreset) -> Section:
+    """Return a measured log, or a published workload, as what it puts into a scenario."""
+    measured = isinstance(found, Measured)
+    inputs = workload_inputs(found) if measured else preset_inputs(found)
+    html = environment().get_template("traffic.html.j2").render(
+        log=found if measured else None, preset=None if measured else found, style=style(),
+        inputs={k: v for k, v in inputs.items() if not k.endswith("_distribution")},
+        lengths=lengths_chart(found),
+    )  # fmt: skip
+    return Section("traffic", html)
+
+
+def _lengths(found: Measured | WorkloadPreset) -> dict[str, Distribution | None]:
+    if isinstance(found, Measured):
+        return {"input": found.input_tokens, "output": found.output_tokens}
+    return {"input": found.input_distribution, "output": found.output_distribution}

@@ -1,0 +1,192 @@
+"""What a row of a log says, whatever its columns are called."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from stackchoice.facts.traffic import KnownTrace, LogColumns
+
+#: Bare numbers that can only be an epoch (2001 to 2286), by their size.
+EPOCHS = ((1e9, 1e10, 1.0), (1e12, 1e13, 1e3), (1e15, 1e16, 1e6), (1e18, 1e19, 1e9))
+FORMATS = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%m/%d/%Y %H:%M:%S")
+UNITS = {"s": 1.0, "ms": 1e3}
+#: Objects may hold objects, but logs keep nothing we read deeper than this.
+DEPTH = 4
+
+
+def plain(name: Any) -> str:
+    """Return a column's name without case, blanks and punctuation."""
+    return "".join(c for c in str(name).lower() if c.isalnum())
+
+
+class Instant:
+    """A moment: seconds since 1970, or since some start where ``relative``."""
+
+    __slots__ = ("naive", "relative", "seconds")
+
+    def __init__(self, seconds: float, *, relative: bool = False, naive: bool = False) -> None:
+        self.seconds, self.relative, self.naive = seconds, relative, naive
+
+
+class Fields:
+    """Look-up of a log's fields by all the names that logs give them."""
+
+    def __init__(self, columns: LogColumns) -> None:
+        self.containers = [plain(name) for name in columns.containers]
+        self.names = {
+            field.id: [tuple(plain(part) for part in name.split("/")) for name in field.names]
+            for field in columns.fields
+        }
+        self.redactions = {text.lower() for text in columns.redactions}
+        self.traces = [(trace, {plain(c) for c in trace.columns}) for trace in columns.traces]
+
+    def trace(self, row: dict[str, Any]) -> KnownTrace | None:
+        """Return the public trace whose columns these are."""
+        found = {plain(key) for key in row}
+        return next(
+            (
+                t
+                for t, wanted in self.traces
+                if wanted == found or (wanted <= found and not t.exact)
+            ),
+            None,
+        )
+
+    def open(self, row: dict[str, Any]) -> LogRow:
+        """Return a row ready to be asked."""
+        return LogRow(self, row)
+
+
+class LogRow:
+    """One row, asked by field. Absent, empty or of the wrong kind is None."""
+
+    def __init__(self, fields: Fields, row: dict[str, Any]) -> None:
+        self._names = fields.names
+        self._roots = list(_roots(row, fields.containers))
+
+    def get(self, field: str) -> Any:
+        """Return the first value found under the field's names."""
+        for path in self._names[field]:
+            for root in self._roots:
+                value: Any = root.get(path[0])
+                for part in path[1:]:
+                    value = _keyed(_parsed(value))
+                    value = value.get(part) if isinstance(value, dict) else None
+                if value is not None and value != "":
+                    return value
+        return None
+
+    def has(self, field: str) -> bool:
+        """Whether the row has the field, be it empty."""
+        return any(path[0] in root for path in self._names[field] for root in self._roots)
+
+    def name(self, field: str) -> str:
+        """Return the plain name under which a value of the field was found."""
+        for path in self._names[field]:
+            if len(path) == 1 and any(r.get(path[0]) not in (None, "") for r in self._roots):
+                return path[0]
+        return ""
+
+    def parsed(self, field: str) -> Any:
+        """Return a field whose value may be JSON as text."""
+        return _parsed(self.get(field))
+
+    def count(self, field: str) -> int | None:
+        """Return a whole number of tokens; ``ValueError`` where it is there and is none."""
+        value = self.get(field)
+        if value is None:
+            return None
+        number = float(value) if isinstance(value, str) else value
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ValueError
+        if not math.isfinite(number) or number < 0 or number != int(number) or number > 1e9:
+            raise ValueError
+        return int(number)
+
+    def seconds(self, field: str) -> float | None:
+        """Return a duration in seconds from its columns in seconds or milliseconds."""
+        for unit, per in UNITS.items():
+            if (number := self.amount(f"{field}_{unit}")) is not None:
+                return number / per
+        return None
+
+    def amount(self, field: str) -> float | None:
+        """Return a number that is not negative, whatever its unit."""
+        try:
+            number = float(self.get(field))
+        except (TypeError, ValueError):
+            return None
+        return number if math.isfinite(number) and number >= 0 else None
+
+    def instant(self, field: str, unit: str | None) -> Instant | None:
+        """Return a moment; a bare small number is relative and needs ``unit`` to be one.
+
+        Raises
+        ------
+        ValueError
+            When something is there and is no moment.
+        """
+        value = self.get(field)
+        if value is None or isinstance(value, bool):
+            return None
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return _date(str(value))
+        if not math.isfinite(number) or number < 0:
+            raise ValueError
+        for low, high, per in EPOCHS:
+            if unit is None and low <= number < high:
+                return Instant(number / per)
+        named = self.name(field)
+        unit = unit or next((u for u in ("ms", "s") if named.endswith(f"timestamp{u}")), None)
+        return None if unit is None else Instant(number / UNITS[unit], relative=True)
+
+
+def _date(text: str) -> Instant:
+    text = text.strip()
+    found = None
+    try:
+        found = datetime.fromisoformat(text.replace("/", "-").removesuffix(" UTC"))
+    except ValueError:
+        for form in FORMATS:
+            try:
+                found = datetime.strptime(text, form)
+                break
+            except ValueError:
+                continue
+    if found is None:
+        raise ValueError
+    naive = found.tzinfo is None
+    aware = found.replace(tzinfo=UTC) if naive else found
+    return Instant(aware.timestamp(), naive=naive)
+
+
+def _keyed(value: Any) -> Any:
+    return {plain(k): v for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _parsed(value: Any) -> Any:
+    """Return JSON kept as text as what it says; anything else as it is."""
+    if isinstance(value, str) and value[:1] in "{[" and value[-1:] in "}]":
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _roots(row: dict[str, Any], containers: list[str]) -> Iterator[dict[str, Any]]:
+    level = [_keyed(row)]
+    for _ in range(DEPTH):
+        yield from level
+        level = [
+            _keyed(inner)
+            for outer in level
+            for name in containers
+            if name in outer and isinstance(inner := _parsed(outer[name]), dict)
+        ]

@@ -1,0 +1,36 @@
+"""The log panel: the shipped sample, another path, another chip, and a path that is none."""
+
+import pytest
+
+from stackchoice import load_facts
+from stackchoice.present.logs import BY_TEXT, LogPanel
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return load_facts()
+
+
+def test_the_sample_is_read_and_a_wrong_path_keeps_the_last_result(facts):
+    panel = LogPanel(facts)
+    assert "6.87 GiB" in panel.view.value
+    assert "cuda_graph_memory_inside_budget" in panel.view.value
+    panel.fields["path"].value = "/no/such.log"
+    assert "cannot be read" in panel.error
+    assert "6.87 GiB" in panel.view.value
+
+
+def test_chip_and_checkpoint_decide_what_a_warning_means(facts, tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text(
+        "Resolved architecture: A\n<script>alert(1)</script> Using max model len 7\n"
+        "Your GPU does not have native support for FP4 computation but FP4 is used.\n"
+    )
+    panel = LogPanel(facts, path=str(path))
+    assert "neither is known" in panel.view.value
+    panel.set("machine", "rtx_5090")
+    assert "its activation bits decide" in panel.view.value
+    panel.set("served", "Qwen/Qwen3.6-27B nvidia/Qwen3.6-27B-NVFP4")
+    assert "the file is weight-only" in panel.view.value
+    panel.set("machine", BY_TEXT)
+    assert "<script>" not in panel.view.value
