@@ -58,8 +58,8 @@ class Said(Record):
         """Return the groups of the most particular place, with experts that differ beside them."""
         apart = [g for g in self.groups if g.part]
         places = PLACES
-        if any(g.place == "moe_quant_algo" for g in apart):  # then the lists mean the experts
-            places = ("quant_method", *PLACES)
+        if algos := [g for g in apart if g.place == "moe_quant_algo"]:
+            apart, places = algos, ("quant_method", *PLACES)  # the lists then mean the experts
         chosen = next((self.of(p) for p in places if any(not g.part for g in self.of(p))), [])
         return [*(g for g in chosen if not g.part), *apart]
 
@@ -186,20 +186,20 @@ def _experts(
     declared: dict[str, Any], config: dict[str, Any], method: Method | None, facts: Facts
 ) -> list[Group]:
     """Return experts whose own key says something else than the method: the key wins."""
-    formats = facts.quant_formats
+    formats, found = facts.quant_formats, []
     algo = formats.algos.get(declared.get("moe_quant_algo"))
     if algo:
         words = text_of(declared["moe_quant_algo"])
         listed = [g for g in _layers(dict_of(declared.get("quantized_layers")), facts)[0]
                   if g.encoding == algo]  # fmt: skip
         same = {"modules": listed[0].modules, "group_size": listed[0].group_size} if listed else {}
-        return [Group(encoding=algo, words=words, place="moe_quant_algo", part="moe", **same)]
+        found.append(Group(encoding=algo, words=words, place="moe_quant_algo", part="moe", **same))
     text = dict_of(config.get("text_config")) or config
     dtype = declared.get("expert_dtype") or text.get("expert_dtype") or config.get("expert_dtype")
-    found = formats.expert_words.get(dtype)
-    if found is None or method is None:
-        return []
-    return [Group(encoding=found, words=str(dtype), place="expert_dtype", part="moe")]
+    own = formats.expert_words.get(dtype)
+    if own is not None and method is not None:
+        found.append(Group(encoding=own, words=str(dtype), place="expert_dtype", part="moe"))
+    return found
 
 
 def _mlx(declared: dict[str, Any], file: str, facts: Facts, config: dict[str, Any]) -> Said:
