@@ -248,6 +248,28 @@ class TestFolders:
         with pytest.raises(CheckpointError, match="link that leads out"):
             inspect_checkpoint(snapshot)
 
+    def test_a_models_folder_of_the_hub_cache_gives_its_main_revision(self, tmp_path):
+        cache = tmp_path / "models--team--Model"
+        for name, layers in (("old", 1), ("new", 2)):
+            write_checkpoint(cache / "snapshots" / name, DENSE | {"num_hidden_layers": layers}, [])
+        with pytest.raises(CheckpointError, match="2 revisions"):
+            inspect_checkpoint(cache)
+        (cache / "refs").mkdir()
+        (cache / "refs" / "main").write_text("new\n")
+        found = inspect_checkpoint(cache)
+        assert (found.architecture.number_of_layers, found.names) == (2, ["team/Model"])
+
+    def test_a_gguf_without_a_suffix_is_known_by_its_first_bytes(self, tmp_path):
+        path = write_gguf(tmp_path / "sha256-0123", "Q4_K")
+        assert inspect_checkpoint(path).format == "gguf"
+
+    def test_pickled_weights_are_named_and_left_alone(self, tmp_path):
+        folder = write_checkpoint(tmp_path / "m", DENSE, [])
+        (folder / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n")
+        found = inspect_checkpoint(folder)
+        assert found.encodings_from == "declaration"
+        assert found.unread == ["1 files of pickled tensors, such as pytorch_model.bin"]
+
     def test_missing_shards_are_reported_and_the_rest_is_read(self, tmp_path):
         tensors = tensors_of(plain_parts)
         names = sorted(tensors)

@@ -86,6 +86,15 @@ def read_bytes(path: Path, limit: int) -> bytes:
     return raw
 
 
+def read_start(path: Path, length: int) -> bytes:
+    """Return the first bytes of a file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(length)
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+
+
 def root_of(folder: Path) -> Path:
     """Return the folder that links of a checkpoint may lead into.
 

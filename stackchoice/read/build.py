@@ -88,7 +88,8 @@ def inspect_checkpoint(
         presets=_presets(found, facts), chat_template=found.chat_template,
         file_type=_file_type(found, facts), manifest_sha256=found.manifest(),
         content_sha256=content_hash(found) if whole_hash else None, missing=found.missing,
-        unread=[f"{s.file}: {s.unread}" for s in saids if s.unread],
+        unread=[f"{s.file}: {s.unread}" for s in saids if s.unread]
+        + ([found.skipped] if found.skipped else []),
         findings=_findings(found, config, model, saids, modules, resolver, uses, facts),
     )  # fmt: skip
 
