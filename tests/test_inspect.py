@@ -279,6 +279,25 @@ class TestContradictions:
         folder = write_checkpoint(tmp_path / "team-Model-NVFP4", config, [tensors_of(parts)])
         assert codes(inspect_checkpoint(folder)) == {"name_promises_other_encoding"}
 
+    @pytest.mark.parametrize(
+        ("name", "declared"),
+        [
+            ("Model-GPTQ-Int8", {"quant_method": "gptq", "bits": 8}),
+            ("Model-AWQ", {"quant_method": "awq", "bits": 4}),
+            ("Model-quantized.w8a8", {"quant_method": "fp8"}),
+            ("Model-MXFP8", {"quant_method": "modelopt", "quant_algo": "MXFP8"}),
+            ("Model-FP8", {"quant_method": "fp8"}),
+            ("FP80-Model", {"quant_method": "awq", "bits": 4}),
+            ("Model-BF16", {}),
+        ],
+    )
+    def test_a_promise_that_is_kept(self, tmp_path, name, declared):
+        folder = write_checkpoint(
+            tmp_path / name, DENSE | ({"quantization_config": declared} if declared else {}), []
+        )
+        assert not inspect_checkpoint(folder).findings
+        assert not inspect_checkpoint(folder / "config.json").findings
+
     def test_a_promise_that_the_tensors_do_not_keep(self, tmp_path):
         folder = write_checkpoint(tmp_path / "Model-FP8", DENSE, [tensors_of(plain_parts)])
         assert codes(inspect_checkpoint(folder)) == {"name_promises_other_encoding"}

@@ -79,7 +79,11 @@ def inspect_checkpoint(
         path=_text(str(found.path)), format=found.format, names=[_text(n) for n in found.names],
         files=len(found.digests),
         bytes_on_disk=_bytes(found), tensors=_tensors(found), architecture=model, declared=saids,
-        encodings=uses, by_bits=by_bits(uses), kv_encoding=kv, kv_asked_in=asked_in, parts=parts,
+        encodings=uses, by_bits=by_bits(uses),
+        weight_bits=sorted({u.weight_bits for u in uses if u.weight_bits is not None}),
+        activation_bits=sorted({u.activation_bits for u in uses
+                                if u.activation_bits and (u.weight_bits or 0) < 16}),
+        kv_encoding=kv, kv_asked_in=asked_in, parts=parts,
         encodings_from="tensors" if modules else "declaration" if uses else "nothing",
         vision=_tower(modules, towers, "vision", resolver, model.vision),
         audio=_tower(modules, [], "audio", resolver, model.audio),

@@ -263,6 +263,7 @@ def _lone(path: Path) -> Checkpoint:
                 place = member(path.parent, partner.name, "the folder")
                 found.sides[partner.name] = _declaration(_keep(found, place, partner.name), name)
     name = path.name.removesuffix(".json").removesuffix("config").rstrip("_-.")
+    name = name or path.absolute().parent.name
     found.names += [n.replace("--", "/") for n in (name, text_of(tree.get("_name_or_path"))) if n]
     return found
 

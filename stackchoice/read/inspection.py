@@ -75,6 +75,8 @@ class Inspection(Record):
     encodings: list[EncodingUse]
     encodings_from: str
     by_bits: list[BitShare]
+    weight_bits: list[float] = Field(description="of the stored weights, the fewest first")
+    activation_bits: list[int] = Field(description="declared for quantised weights")
     kv_encoding: str | None = None
     kv_asked_in: str = ""
     parts: list[WeightPart]
@@ -94,14 +96,3 @@ class Inspection(Record):
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""
         return [f for f in self.findings if f.kind == "contradiction"]
-
-    @property
-    def weight_bits(self) -> list[float]:
-        """Bits of the stored weights, the fewest first."""
-        return sorted({b.bits for b in self.by_bits if b.bits is not None})
-
-    @property
-    def activation_bits(self) -> list[int]:
-        """Declared bits of activations over the quantised encodings, the fewest first."""
-        return sorted({e.activation_bits for e in self.encodings
-                       if e.activation_bits and (e.weight_bits or 0) < 16})  # fmt: skip
