@@ -220,6 +220,45 @@ class TestStoredEncodings:
         }  # fmt: skip
         assert codes(found) == {"expert_dtype_overrides_quant_method"}
 
+    @pytest.mark.parametrize(
+        ("scale", "encoding"),
+        [
+            ((), "fp8"), ((4,), "fp8"), ((4, 1, 1), "fp8"), ((4, 256, 1), "fp8_channel"),
+            ((4, 2, 4), "fp8_block"), ((1, 1), "fp8"),
+        ],
+    )  # fmt: skip
+    def test_stacked_experts_have_the_same_scales_as_single_ones(self, tmp_path, scale, encoding):
+        kinds = {"fp8": "tensor", "fp8_channel": "channel", "fp8_block": "block"}
+        own = floats(8, strategy=kinds[encoding])
+        declared = group(own, floats(8, strategy="token"), "float-quantized")
+        config = DENSE | {"num_experts": 4, "quantization_config": declared}
+        tensors = tensors_of(plain_parts)
+        for i in range(2):
+            name = f"model.layers.{i}.mlp.experts.down_proj"
+            tensors |= {name: ("F8_E4M3", (4, 256, 512)), f"{name}_weight_scale": ("F32", scale)}
+        found = inspect_checkpoint(write_checkpoint(tmp_path / "m", config, [tensors]))
+        moe = next(p for p in found.parts if p.part == "moe")
+        assert (moe.encoding, moe.modules) == (encoding, 2)
+
+    def test_a_weight_of_one_block_is_known_by_the_name_of_its_scale(self, tmp_path):
+        config = DENSE | {"quantization_config": FORMATS["fp8_block"][0]}
+        tensors = tensors_of(plain_parts)
+        tensors["model.layers.0.self_attn.g_proj.weight"] = ("F8_E4M3", (64, 128))
+        tensors["model.layers.0.self_attn.g_proj.weight_scale_inv"] = ("F32", (1, 1))
+        found = inspect_checkpoint(write_checkpoint(tmp_path / "m", config, [tensors]))
+        assert {u.encoding: u.modules for u in found.encodings} == {"bf16": 16, "fp8_block": 1}
+
+    def test_a_form_that_nothing_here_knows_contradicts_nothing(self, tmp_path):
+        config = DENSE | {"quantization_config": {"quant_method": "hqq"}}
+
+        def parts(out, columns):
+            return {".W_q": ("U8", (out // 2, columns)), ".meta": ("F32", (8,))}
+
+        folder = write_checkpoint(tmp_path / "m", config, [tensors_of(parts)])
+        found = inspect_checkpoint(folder)
+        assert not found.contradictions()
+        assert {u.name for u in found.encodings} == {"BF16", "FP32", "U8 (form not known)"}
+
     def test_draft_layers_and_towers_stand_apart(self, tmp_path):
         config = DENSE | {"num_nextn_predict_layers": 1, "vision_config": {"depth": 1}}
         tensors = tensors_of(plain_parts)

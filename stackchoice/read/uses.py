@@ -35,12 +35,17 @@ class Resolver:
         self.groups = said.best if said else []
         self.by_name = {n: g for g in self.groups for n in g.names}
         self.known: dict[str, str] = {}
+        self.families = {e.family for e in facts.encodings.values()}
 
     def family(self, storage: str) -> str:
         """Return the family of a storage, itself where nothing knows it."""
         if storage in self.pairs:
             return self.encodings[self.pairs[storage]["none"]].family
         return self.encodings[storage].family if storage in self.encodings else storage
+
+    def knows(self, family: str) -> bool:
+        """Whether a family is one of the tables, not the name of a bare dtype."""
+        return family in self.families
 
     def encoding(self, module: Module) -> str:
         """Return the id of a module's encoding, "" where its activations are not declared."""
@@ -102,7 +107,7 @@ def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingU
         bits = encoding.weight_bits if encoding else _bits(storage, resolver)
         row = EncodingUse(
             encoding=found, family=resolver.family(storage), weight_bits=bits,
-            name=encoding.name if encoding else f"{storage.upper()} (activations not declared)",
+            name=encoding.name if encoding else _unnamed(storage, resolver),
             activation_bits=encoding.activation_bits if encoding else None,
             group_size=groups[key].most_common(1)[0][0] if groups[key] else None,
             modules=sum(parts[key].values()), bytes=size, parts=dict(parts[key]),
@@ -112,10 +117,15 @@ def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingU
     return rows
 
 
+def _unnamed(storage: str, resolver: Resolver) -> str:
+    known = storage in resolver.pairs or storage == "packed_int"
+    return f"{storage.upper()} ({'activations not declared' if known else 'form not known'})"
+
+
 def _bits(storage: str, resolver: Resolver) -> float | None:
     if storage in resolver.pairs:
         return resolver.encodings[resolver.pairs[storage]["none"]].weight_bits
-    return resolver.facts.quant_formats.dtypes.bits.get(storage)
+    return None  # bits of a bare dtype are not bits of a weight: two may be packed into one
 
 
 def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[EncodingUse]:
