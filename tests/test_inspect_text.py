@@ -73,15 +73,19 @@ def test_hostile_names_are_made_safe(tmp_path):
 
 def test_weights_only_are_not_multiplied_in_four_bits_where_the_chip_could(folder, facts):
     found = with_paths(inspect_checkpoint(folder), "vllm==0.26.0", "rtx_5090", facts)
-    linear = next(p for p in found.kernel_path.parts if p.part.encoding == "nvfp4_a16")
+    linear = next(p for p in found.path_there.parts if p.part.encoding == "nvfp4_a16")
     assert (linear.prefill.loads, linear.prefill.native) == (True, False)
     assert linear.prefill.activation_bits == 16
     assert linear.prefill.as_checkpoint_declares
     assert linear.prefill.best_on_chip is False
-    text = describe_checkpoint(found)
-    assert "kernel path     vllm 0.26.0 on" in text
-    assert "Marlin" in text
-    assert found.model_copy(update={"kernel_path": None}) == inspect_checkpoint(folder)
+    assert found.model_copy(update={"path_there": None}) == inspect_checkpoint(folder)
+
+
+def test_the_command_goes_on_with_the_path(folder):
+    found = run(folder, "--engine", "vllm==0.26.0", "--machine", "rtx_5090")
+    assert found.returncode == 0, found.stderr
+    assert "\nkernel path\n" in found.stdout
+    assert "Marlin" in found.stdout
 
 
 def test_the_container_is_the_files_own_method(folder, tmp_path):

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.choose.answer import answer
+from stackchoice.choose.buying import purchase, servers_for
+from stackchoice.choose.money import compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.prices import HourPrice
 from stackchoice.facts.records import Upkeep
 from stackchoice.prices import quotes
+from stackchoice.scenario import Known, Point, likely_point
 
 SCENARIOS = sorted(path.stem for path in (data_dir() / "scenarios").glob("*.yaml"))
 #: Tokens dear enough, and people few enough, for a card to be worth thinking about.
@@ -141,6 +145,35 @@ def test_a_quote_makes_unlisted_hardware_a_path(bill):
     # 750 W of board and 450 W of host
     owned = 16_000 / 48 + (20_000 + 4000) / 2 * 0.08 / 12 + 20_000 * 0.05 / 12
     assert usd(cost, "owned") == pytest.approx(owned + 1.2 * (1.54 * 0.1256 * 730 + 196))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "group", "size", "servers"),
+    [(1, 1, 1, 1), (3, 1, 1, 3), (3, 1, 8, 1), (3, 3, 8, 2), (2, 8, 8, 2), (1, 16, 8, 2)],
+)
+def test_a_replica_is_not_spread_over_servers_where_one_holds_it(replicas, group, size, servers):
+    assert servers_for(replicas, group, size) == servers
+
+
+@pytest.mark.parametrize(
+    ("count", "group", "servers", "devices"),
+    [
+        (1, 1, 1, 1),
+        (2, 1, 2, 1),  # two at 51,900 beat one of two at 104,900
+        (5, 1, 5, 1),  # five at 51,900 beat one of eight at 307,300
+        (6, 1, 1, 8),
+        (1, 4, 1, 8),  # nothing smaller holds four
+        (1, 16, 2, 8),
+    ],
+)
+def test_the_servers_that_cost_least_together_are_bought(count, group, servers, devices, facts,
+                                                         changed):  # fmt: skip
+    scenario = changed("json-chat", candidates__machines=[{"id": "h100_sxm", "count": 16}])
+    point = likely_point(scenario, facts)
+    site = answer(scenario, facts, point).site
+    choice = site.choice.model_copy(update={"devices_per_replica": group})
+    found = purchase(facts, point, site.model_copy(update={"choice": choice}), count)
+    assert (found.servers, found.devices) == (servers, devices)
 
 
 def test_people_and_their_work_are_the_scenarios_to_say(bill):
@@ -274,7 +307,29 @@ def test_replicas_that_are_there_are_the_spares(facts):
     cost = decide(load_scenario("nvidia-throughput"), facts).cost
     (spare,) = [row for row in cost.redundancy if row.path == "owned"]
     assert spare.extra_usd == 0
-    assert "not needed at the peak" in spare.without
+    assert "covered" in spare.without
+
+
+def test_a_stated_spare_is_paid_for_and_carries_nothing(changed, facts, bill):
+    """Two replicas in the bill of which one is a spare: the second card is a fixed cost."""
+    scenario = changed("json-chat", candidates__machines=[{"id": "h100_sxm", "count": 2}],
+                       money__can_fund_devices=2)  # fmt: skip
+    point = likely_point(scenario, facts)
+    spare = Known(value=1, evidence=Evidence.STATED)
+    point = Point(inputs={**point.inputs, "workload.spare_replicas": spare})
+    main = answer(scenario, facts, point)
+    site = main.site.model_copy(update={"replicas_needed": (2, 2)})
+    tokens, offer = volume(point), facts.sellers["novita"].offer("Qwen/Qwen3.8-27B")
+    lines = path_lines(scenario, facts, point, site, (facts.sellers["novita"], offer), tokens)
+    cost = compare(scenario, facts, point, site, offer, tokens, lines)
+    assert usd(cost, "rented") == 2 * 1963.70
+    found = next(e for e in cost.break_even if e.against == "rented, fast end")
+    per_mtok = 260.4384 / 509.52
+    assert f"replace {2 * 1963.70 / per_mtok:,.0f} M" in found.reason
+    covered = next(row for row in cost.redundancy if row.path == "rented")
+    assert (covered.spares, covered.extra_usd) == (1, 0)
+    curve = next(c for c in cost.curves if c.path == "rented")
+    assert curve.points[0][1] == pytest.approx(usd(cost, "rented", "total_usd"))
 
 
 def test_a_faster_stack_pays_for_its_people_or_never_does(bill):

@@ -70,6 +70,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ]  # fmt: skip
     best = main.best
     fit = fit_numbers(scenario, facts, point, main, memo)
+    numbers = _shape(main, fit, facts, point)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -82,7 +83,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         options=options,
         candidates=main.candidates,
         fit=fit,
-        shape=_shape(main, fit, facts, point),
+        shape=numbers,
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
@@ -93,7 +94,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
         board=board(scenario, facts, point, main),
-        trace=trace(scenario, facts, point, main),
+        trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
         facts_sha256=facts.sha256,
@@ -190,7 +191,9 @@ def _option(name: str, main: Answer) -> Option:
         reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
     return Option(
         name=name, status=status, question=best.question, reason=reason,
-        configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
+        configuration=best.title,
+        conditions=[f"find out {text}" for text in best.unknown]
+        + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
         usd_per_month=_usd(name, main),
         evidence=best.evidence,
     )  # fmt: skip

@@ -12,9 +12,10 @@ from stackchoice.choose.buying import (
     fte_of,
     hour_market,
     once,
+    purchase,
     rental,
     replicas,
-    server,
+    spares,
 )
 from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import market
@@ -126,7 +127,8 @@ def compare(
     turns = Paths(
         facts=facts, point=point, site=site, tokens=tokens, lines=by_path, per_mtok=per_mtok,
         capacity=carried, full=full_mtok_per_month(facts, point, site),
-        replicas=replicas(site), purchase=server(facts, point, site, devices(site)),
+        replicas=replicas(site), spares=spares(point, site),
+        purchase=purchase(facts, point, site, replicas(site)),
     )  # fmt: skip
     return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, turns)})
 
@@ -168,7 +170,7 @@ def _self_hosted(scenario: Scenario, facts: Facts, point: Point, site: Site) -> 
     if point["constraints.data_may_leave"] is not False:
         price = rental(scenario, facts, point, site, count)
         lines.append(_rented(scenario, facts, point, site, price))
-    bought = server(facts, point, site, count)
+    bought = purchase(facts, point, site, replicas(site))
     return [*lines, _owned(scenario, facts, point, site, bought)]
 
 
@@ -224,12 +226,13 @@ def _owned(
             site=site, evidence=Evidence.ASSUMED,
             note="no complete server with it has a price in the fact base",
         )  # fmt: skip
-    servers = -(-devices(site) // bought.devices)
+    servers = bought.servers
     parts = owned_parts_usd(
         bought, servers, point["money.horizon_months"], facts,
         level=scenario.money.depreciation == "annuity",
     )  # fmt: skip
-    note = "no spare: one machine down is the service down" if servers == 1 else ""
+    alone = servers == 1 and not spares(point, site)
+    note = "no spare: one machine down is the service down" if alone else ""
     return _line(
         scenario, facts, point, "owned",
         f"{servers} server(s) with {bought.devices} x {site.machine.name}",

@@ -8,13 +8,14 @@ from stackchoice.choose.checks import Standing, standing, team_checks, traffic_c
 from stackchoice.choose.decision import Candidate, Question
 from stackchoice.choose.interactive import LIMITS
 from stackchoice.choose.judge import Failure, first_failure, verdict
+from stackchoice.choose.kernels import fallback_text
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import (
     Place,
     Site,
+    operand_of,
     places,
     served,
-    site_of,
     speed_at,
     traffic,
 )
@@ -50,6 +51,7 @@ class Judged:
             encoding=place.artifact.encoding,
             machine=place.machine.name,
             devices=place.choice.devices_per_replica,
+            fallback=fallback_text(site),
             live_sequences=site and site.live_sequences,
             decode_ceiling_tokens_per_s=site and site.speed.decode_ceiling_tokens_per_s,
             evidence=site.row.evidence if site else Evidence.STATED,
@@ -64,20 +66,21 @@ def judge_all(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> lis
         ("standings",), point, facts, lambda p, f: _standings(scenario, f, p, there, memo)
     )
     team = memo.recall(("team",), point, facts, lambda p, f: _team(scenario, f, p, there))
+    started = {
+        (place.choice, place.artifact.id, operand_of(so_far.site)): so_far.site
+        for _, place, so_far in standings if so_far.site is not None and so_far.failed is None
+    }  # fmt: skip
     speeds = memo.recall(
-        ("speeds",), point, facts,
-        lambda p, f: {
-            (place.choice, place.artifact.id): speed_at(site_of(place, f, p, memo), f, p)
-            for place in there
-        },
-    )  # fmt: skip
+        ("speeds", frozenset(started)), point, facts,
+        lambda p, f: {key: speed_at(site, f, p) for key, site in started.items()},
+    )
     flow = traffic(point)
     limits = any(point[path] is not None for path in LIMITS)
     found = []
     for engine, place, so_far in standings:
         site, failed, unknown = so_far.site, so_far.failed, so_far.unknown
         if failed is None and site is not None:
-            own = speeds[place.choice, place.artifact.id]
+            own = speeds[place.choice, place.artifact.id, operand_of(site)]
             site = served(site, own, facts, flow)
             failed, more = first_failure(traffic_checks(scenario, point, site, flow, limits=limits))
             unknown = unknown + more
@@ -116,4 +119,5 @@ def _kept(site: Site | None) -> str:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"
-    return f"fits; {site.live_sequences} live sequences by {by}"
+    said = fallback_text(site)
+    return f"fits; {site.live_sequences} live sequences by {by}" + (said and f"; {said}")

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.layers import Layers
-from stackchoice.fit.path import PhasePath
 from stackchoice.present.text import GB, number
 from stackchoice.read.findings import Finding
 from stackchoice.read.inspection import EncodingUse, Inspection, Tower
@@ -37,7 +36,6 @@ def describe_checkpoint(found: Inspection) -> str:
     lines += _findings([f for f in found.findings if f.kind == "note"], "note")
     lines += [*_model(found), ""]
     lines += [*_encodings(found), ""]
-    lines += [*_paths(found), ""] if found.kernel_path else []
     return "\n".join([*lines, *_rest(found)])
 
 
@@ -169,41 +167,6 @@ def _count(value: int | None) -> str:
 
 def _gb(size: int | None) -> str:
     return "" if size is None else f"{size / GB:,.3f}"
-
-
-def _paths(found: Inspection) -> Iterable[str]:
-    """Say what runs: a line for each part and phase, with what it means and who says so."""
-    path = found.kernel_path
-    yield _row("kernel path", f"{path.engine} {shown(path.release, 40)} on {path.chip_name}: "
-               + {True: "loads", False: "does not load", None: "whether it loads is unknown"}[
-                   path.loads])  # fmt: skip
-    for row in path.parts:
-        count = f", {row.part.modules:,} modules" if row.part.modules else ""
-        yield f"  {row.part.part}: {row.encoding.name if row.encoding else 'unknown'}{count}"
-        both = (row.prefill, row.decode)
-        same = (row.prefill.arithmetic, row.prefill.kernel) == (row.decode.arithmetic,
-                                                                row.decode.kernel)  # fmt: skip
-        for phase in both[:1] if same else both:
-            name = "prefill and decode" if same else phase.phase
-            yield from _wrapped(f"{name}: {_phase(phase)}", " " * 4)
-
-
-def _phase(phase: PhasePath) -> str:
-    if phase.loads is None:
-        return f"unknown: {shown(phase.note, 300)}"
-    words = [shown(phase.arithmetic_text, 120)]
-    words += [f"kernel {shown(phase.kernel, 60)}"] if phase.kernel not in ("", "none") else []
-    if phase.native is not None:
-        words.append("native" if phase.native else "not native")
-    if phase.as_checkpoint_declares is not None:
-        words.append("as the file asks" if phase.as_checkpoint_declares else
-                     "not as the file asks")  # fmt: skip
-    if phase.best_on_chip is False:
-        words.append("the chip could do better with these weights")
-    said = phase.evidence.value if phase.evidence else "unknown"
-    source = f"; {shown(phase.source.label, 90)}, {phase.source.as_of}" if phase.source else ""
-    note = f". {shown(phase.note, 300)}" if phase.note else ""
-    return f"{', '.join(words)} ({said}, {phase.releases}{source}){note}"
 
 
 def _rest(found: Inspection) -> Iterable[str]:

@@ -16,10 +16,11 @@ from stackchoice.choose import Decision, decide
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.fit.path.meaning import alternatives, meanings
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
 from stackchoice.present.curves import volume_chart
-from stackchoice.present.numbers import by_class, numbers
+from stackchoice.present.numbers import by_class, fit_facts, numbers
 from stackchoice.present.record import decision_record
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
@@ -35,6 +36,7 @@ SECTIONS = {
     "evidence": "How we know",
     "memory": "Hardware fit: the memory budget",
     "speed": "Hardware fit: ceilings and intervals",
+    "kernels": "Hardware fit: the kernel path",
     "workload": "Workload shape",
     "people": "Ops capacity",
     "cost": "Cost",
@@ -131,6 +133,7 @@ class Report:
             "quotes": self._quotes,
             **shape_context(self.decision),
             "decode": self._decode(),
+            "kernels": self._kernels(),
             "ledger": lambda: self._ledger,
             "speed_scores": self.facts.speed_scores,
         }
@@ -153,6 +156,17 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<style>{style()}</style>"
+
+    def _kernels(self) -> dict[str, Any] | None:
+        path = self.decision.fit.kernels
+        machine, artifact = fit_facts(self.decision, self.facts)
+        if path is None or machine is None or artifact is None:
+            return None
+        model = self.facts.models[self.decision.fit.model]
+        return {
+            "path": path, "meanings": meanings(path, machine),
+            "alternatives": alternatives(model, path, artifact.id, machine, self.facts),
+        }  # fmt: skip
 
     def _decode(self) -> tuple[alt.LayerChart, str]:
         speed = self.decision.fit.speed

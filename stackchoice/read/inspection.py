@@ -91,7 +91,7 @@ class Inspection(Record):
     missing: list[str] = []
     unread: list[str] = Field(default=[], description="what no table here could read")
     findings: list[Finding]
-    kernel_path: KernelPath | None = Field(default=None, description="where it was asked for")
+    path_there: KernelPath | None = Field(default=None, description="in an engine, where asked")
 
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""

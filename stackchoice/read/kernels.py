@@ -4,8 +4,36 @@ from __future__ import annotations
 
 from stackchoice.errors import InputError
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.records import WeightPart
+from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import paths
+from stackchoice.read.declared import Said
 from stackchoice.read.inspection import Inspection
+
+
+def container_of(said: Said | None) -> str:
+    """Return the checkpoint format that engines choose a loader by.
+
+    ModelOpt files that name an algorithm for each layer are another format than those with one.
+    """
+    if said is None:
+        return ""
+    listed = bool(said.of("quantized_layers"))
+    method = said.method.lower()
+    return f"{method}_mixed" if method.startswith("modelopt") and listed else method
+
+
+def weight_parts(found: Inspection, facts: Facts) -> list[WeightPart]:
+    """Return the parts of an inspected checkpoint, the cache in plain numbers where none is asked.
+
+    The plain numbers are those of the weights that are not quantised, bfloat16 where none is told.
+    """
+    if any(part.part == "attention" for part in found.parts):
+        return found.parts
+    plain = [e.encoding for e in found.encodings
+             if e.encoding and not facts.encodings[e.encoding].quantised]  # fmt: skip
+    kept = next((e for e in plain if e in ("bf16", "fp16")), "bf16")
+    return [*found.parts, WeightPart(part="attention", encoding=kept)]
 
 
 def with_paths(
@@ -39,5 +67,7 @@ def with_paths(
             f"{found.path}: no part has a known encoding, so there is no kernel to name; "
             "leave --engine out to see why"
         )
-    path = paths(found.parts, name, release.strip() or None, facts.machines[machine], facts)
-    return found.model_copy(update={"kernel_path": path})
+    parts = weight_parts(found, facts)
+    release = checked_release(release.strip() or None, name, facts.kernels)
+    path = paths(parts, name, release, facts.machines[machine], facts)
+    return found.model_copy(update={"path_there": path})
