@@ -72,7 +72,7 @@ def test_each_notation(declared, encoding):
     [
         {"quant_method": "never-heard-of", "bits": 4},
         {"quant_algo": "W3A5_WISHFUL"},
-        {"quant_method": "gptq", "bits": 7},
+        {"quant_method": "gptq", "bits": 9},
         {"quant_method": "torchao", "quant_type": {"default": {"_type": "NewConfig"}}},
         {"quant_method": "compressed-tensors",
          "config_groups": {"g": {"weights": {"num_bits": 4, "type": "float", "group_size": 128}}}},
