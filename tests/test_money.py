@@ -11,8 +11,9 @@ import pytest
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.choose.answer import answer
 from stackchoice.choose.buying import purchase, servers_for
-from stackchoice.choose.money import compare, path_lines, volume
+from stackchoice.choose.money import break_evens, compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
+from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.prices import HourPrice
@@ -187,6 +188,11 @@ def test_people_and_their_work_are_the_scenarios_to_say(bill):
     assert "x 2" in work.note
 
 
+def test_work_for_an_engine_nobody_knows_is_an_error(changed, facts):
+    with pytest.raises(ScenarioError, match=r"team.engine_work 'sgl'.*known: llama.cpp"):
+        decide(changed("json-chat", team__engine_work={"sgl": 2}), facts)
+
+
 def test_ones_own_row_of_work_wins(facts):
     own = Upkeep(engine="sglang", backend="cuda", work={"value": 3, "evidence": "assumed",
                                                        "note": "ours"})  # fmt: skip
@@ -257,6 +263,16 @@ def test_a_turn_is_true(bill):
     price = turns["managed price, against owned"]
     tokens, fixed = cost.volume.total_mtok, managed - usd(cost, "managed")
     assert price.at * tokens + fixed == pytest.approx(usd(cost, "owned", "total_usd"), rel=1e-9)
+
+
+def test_break_evens_alone_are_those_of_the_whole_comparison(facts):
+    scenario = load_scenario("json-chat")
+    point = likely_point(scenario, facts)
+    main = answer(scenario, facts, point)
+    _, offer = main.bought
+    alone = break_evens(facts, point, main.site, offer, main.tokens, main.lines)
+    assert alone == decide(scenario, facts).cost.break_even
+    assert break_evens(facts, point, None, offer, main.tokens, []) == []
 
 
 def test_never_names_the_smallest_change(bill):

@@ -93,7 +93,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main),
+        board=board(scenario, facts, point, main, cost),
         trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
@@ -157,6 +157,8 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.machines", machine.id, list(facts.machines))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
+    for engine in scenario.team.engine_work:
+        known("team.engine_work", engine, list(facts.engines))
 
 
 def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:

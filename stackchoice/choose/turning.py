@@ -34,7 +34,7 @@ PRICE_UNIT = "USD per M tokens of this mix"
 
 def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
     """Return the fields of a cost that say where the paths turn."""
-    evens = list(_break_evens(paths))
+    evens = list(break_evens(paths))
     return {
         "break_even": evens,
         "curves": list(_curves(paths, evens)),
@@ -46,7 +46,7 @@ def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
     }
 
 
-def _break_evens(paths: Paths) -> Iterator[BreakEven]:
+def break_evens(paths: Paths) -> Iterator[BreakEven]:
     """Break-even at both ends of the throughput interval, without and with people."""
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None or paths.per_mtok is None:
