@@ -71,7 +71,9 @@ def judge_all(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> lis
         for _, place, so_far in standings if so_far.site is not None and so_far.failed is None
     }  # fmt: skip
     speeds = memo.recall(
-        ("speeds", frozenset(started)), point, facts,
+        ("speeds", frozenset(started)),
+        point,
+        facts,
         lambda p, f: {key: speed_at(site, f, p) for key, site in started.items()},
     )
     flow = traffic(point)
