@@ -187,6 +187,28 @@ class TestFormats:
                  "cache_creation_input_tokens": 100, "output_tokens": 5}  # fmt: skip
         assert measured([{"time": at(0), "usage": usage}]).input_tokens.mean == 1000
 
+    def test_a_multimodal_trace_counts_its_images(self, measured):
+        rows = [{"TIMESTAMP": at(i), "NumImages": i % 2, "ContextTokens": 900,
+                 "GeneratedTokens": 9} for i in range(10)]  # fmt: skip
+        assert measured(rows, "mm.csv").shares["images"] == 0.5
+
+    @pytest.mark.parametrize("row", [
+        {"start_time": at(0), "prompt_tokens": 7, "completion_tokens": 3},
+        {"createdAt": at(0), "promptTokens": 7, "completionTokens": 3},
+        {"created_at": at(0), "tokens_prompt": "7", "tokens_completion": "3"},
+        {"@timestamp": at(0), "attributes": {"gen_ai.usage.input_tokens": 7,
+                                             "gen_ai.usage.output_tokens": 3}},
+        {"startTime": at(0), "usage": {"input": 7, "output": 3}},
+        {"id": "b", "custom_id": "c", "response": {"status_code": 200, "body": {
+            "created": 1_793_606_400, "usage": {"prompt_tokens": 7, "completion_tokens": 3}}}},
+        {"kwargs": {"standard_logging_object": {"startTime": 1_793_606_400.5,
+                                                "prompt_tokens": 7, "completion_tokens": 3}}},
+    ])  # fmt: skip
+    def test_however_others_name_and_nest_it(self, measured, row):
+        found = measured([row])
+        assert (found.input_tokens.mean, found.output_tokens.mean) == (7, 3)
+        assert found.first is not None
+
 
 class TestTimes:
     @pytest.mark.parametrize("per", [1, 1e3, 1e6, 1e9])

@@ -70,6 +70,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ]  # fmt: skip
     best = main.best
     fit = fit_numbers(scenario, facts, point, main, memo)
+    numbers = _shape(main, fit, facts, point)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -82,7 +83,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         options=options,
         candidates=main.candidates,
         fit=fit,
-        shape=_shape(main, fit, facts, point),
+        shape=numbers,
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
@@ -92,8 +93,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main),
-        trace=trace(scenario, facts, point, main),
+        board=board(scenario, facts, point, main, cost),
+        trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
         facts_sha256=facts.sha256,
@@ -156,6 +157,8 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.machines", machine.id, list(facts.machines))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
+    for engine in scenario.team.engine_work:
+        known("team.engine_work", engine, list(facts.engines))
 
 
 def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:

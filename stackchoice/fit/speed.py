@@ -17,7 +17,7 @@ from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.config import text_config, whole
-from stackchoice.fit.measured import MeasuredRate, calibrated_factors
+from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
 from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
 
 GIGA = 10**9
@@ -130,6 +130,7 @@ def batch_one_speed(
     if base.reduces and path is None:
         unknown.append("the link between the devices (the ceilings leave its time out)")
     over = [path.evidence] if path and base.reduces else []
+    given = list(measured)
     found = {}
     for phase, top, kind, read_at_once in (
         ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
@@ -138,8 +139,11 @@ def batch_one_speed(
         evidence = weakest(kind, *over)
         fitted = next((m for m in shares or () if m.phase == phase), None)
         if fitted and classes and top and threads == "all":
-            seen = [_seen(runs[phase], m, cache_at) for m in measured if m.phase == phase]
-            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen)
+            rows = [row for row in given if row.phase == phase]
+            seen = [_seen(runs[phase], row, cache_at) for row in rows]
+            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen, _origin(rows))
+            if unexpected(fitted, seen):
+                unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
         else:
             share = efficiency(efficiencies, machine, phase, threads)
             found[phase] = _interval(top, share, evidence, read_at_once)
@@ -284,15 +288,23 @@ def _run(
 
 
 def _fitted(
-    model: ShareModel, run: Run, ceiling: float, rate_class: Evidence, seen: list[Run]
-) -> Interval:
+    model: ShareModel, run: Run, ceiling: float, rate_class: Evidence, seen: list[Run],
+    origin: list[str],
+) -> Interval:  # fmt: skip
     low, middle, high = (f * ceiling for f in calibrated_factors(model, run, seen))
-    moved = [f"{len(seen)} rates measured on this set-up"] if seen else []
     return Interval(
         low=low, middle=middle, high=high, unit="tokens/s",
         evidence=weakest(Evidence.COMPUTED, rate_class),
-        rests_on=[f"{model.rows} public measurements in {model.groups} groups", *moved],
+        rests_on=[f"{model.rows} public measurements in {model.groups} groups", *origin],
     )  # fmt: skip
+
+
+def _origin(rows: list[MeasuredRate]) -> list[str]:
+    if not rows:
+        return []
+    said = "; ".join(dict.fromkeys(row.origin for row in rows if row.origin))
+    count = "one rate" if len(rows) == 1 else f"{len(rows)} rates"
+    return [f"{count} taken as measured on this set-up" + (f" ({said})" if said else "")]
 
 
 def _seen(run: Run, row: MeasuredRate, cache_at: Callable[[int], int] | None) -> Run:
