@@ -14,7 +14,11 @@ from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
 from stackchoice.commands.logs import readlog_command
-from stackchoice.commands.measuring import confirm_command, setup_engine_command
+from stackchoice.commands.measuring import (
+    confirm_command,
+    reference_server_command,
+    setup_engine_command,
+)
 from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
@@ -35,6 +39,7 @@ COMMANDS = {
     "facts": facts_command,
     "score": score_command,
     "doctor": doctor_command,
+    "reference-server": reference_server_command,
     "setup-engine": setup_engine_command,
 }
 

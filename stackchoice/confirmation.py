@@ -33,7 +33,7 @@ def confirm_scenario(
     endpoint_url: str | None = None,
     model: str | None = None,
     key_variable: str | None = None,
-    repetitions: int = 5,
+    plan: Plan | None = None,
     resume: bool = False,
     out: Path = Path("reports"),
     on_line: Callable[[str], None] | None = None,
@@ -46,6 +46,8 @@ def confirm_scenario(
         Path or name of a scenario; its decision is the prediction. None: nothing is predicted.
     endpoint_url, model, key_variable
         An endpoint to measure; without it the embedded engine is started on this machine.
+    plan
+        Load, requests, repetitions and limits; one stream by default.
     out
         Folder for ``NAME.passport.json`` and the raw ``NAME.raw.jsonl``.
     on_line
@@ -68,7 +70,7 @@ def confirm_scenario(
         ) from None
     raw, target_path = out / f"{name}.raw.jsonl", out / f"{name}.passport.json"
     shared = {
-        "plan": Plan(repetitions=repetitions), "raw_path": raw, "resume": resume, "arm": name,
+        "plan": plan or Plan(), "raw_path": raw, "resume": resume, "arm": name,
         "on_progress": None if on_line is None else lambda p: on_line(_line(p)),
     }  # fmt: skip
     if endpoint_url is not None:
@@ -103,7 +105,14 @@ def describe(passport: Passport, path: Path) -> str:
         f"canaries: {passed} of {len(passport.validity.canaries_before)} passed "
         "(correctness of the stack, not quality of the model)"
     )
+    if floor := passport.validity.floor:
+        lines.append(
+            f"client floor: TTFT {floor.ttft_error:+.1%}, ITL "
+            + ("unknown" if floor.itl_error is None else f"{floor.itl_error:+.1%}")
+            + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
+        )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
+    lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
         for what, verdict in passport.verdicts.items()

@@ -31,6 +31,7 @@ def event(value: Any) -> bytes:
 
 
 DONE = b"data: [DONE]\n\n"
+STOP = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
 
 
 def http(
@@ -67,9 +68,9 @@ def answer_of(body: Body) -> str:
 
 
 def well_behaved(body: Body, *, usage: Body | None = None) -> list[Piece]:
-    """Answer a canary right, anything else with 20 tokens a few milliseconds apart."""
+    """Answer a canary right, anything else with 16 tokens or more, some milliseconds apart."""
     answer = answer_of(body)
-    tokens = [chunk({"content": answer})] if answer else words(20)
+    tokens = [chunk({"content": answer})] if answer else words(min(20, body["max_tokens"]))
     paced = [piece for token in tokens for piece in (token, 0.002)]
     counts = {**USAGE, "completion_tokens": len(tokens), **(usage or {})}
     asked = "stream_options" in body

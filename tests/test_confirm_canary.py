@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stackchoice.confirm.canary import Canary, judge, load_canaries
-from stackchoice.confirm.reading import Failure, Sample
 from stackchoice.errors import FactsError
+from stackchoice.load.records import Failure, Sample
 
 CANARIES = {canary.id: canary for canary in load_canaries().canaries}
 CANARY = "  - {id: a, max_tokens: 5, messages: [], expect: {}}\n"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 
 import pytest
-from odd_server import DONE, STREAM_HEAD, OddServer, Piece, http, words
+from odd_server import DONE, STOP, STREAM_HEAD, OddServer, Piece, http, words
 
 from stackchoice.confirm import Endpoint
-from stackchoice.confirm.reading import Failure, read_sample
 from stackchoice.confirm.serverinfo import ask_server
-from stackchoice.confirm.wire import Limits
 from stackchoice.errors import EndpointError
+from stackchoice.load.reading import read_sample
+from stackchoice.load.records import Failure
+from stackchoice.load.wire import Limits
 
 QUICK = Limits(connect_s=5, idle_s=5, total_s=10)
 CHAT = {"messages": [{"role": "user", "content": "hello"}]}
@@ -117,7 +117,7 @@ def free_port() -> int:
 
 
 def asked(url: str) -> None:
-    asyncio.run(ask_server(endpoint(url), QUICK))
+    ask_server(endpoint(url), QUICK)
 
 
 def test_nobody_listening_is_one_error() -> None:
@@ -162,20 +162,20 @@ def test_a_refused_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> No
     with Rude(lambda _: [page]) as server:
         e = endpoint(server.url, api_key_env="MY_KEY")
         with pytest.raises(EndpointError, match=r"bad key.*the key in MY_KEY was sent") as error:
-            asyncio.run(ask_server(e, QUICK))
+            ask_server(e, QUICK)
     assert "sk-wrong" not in str(error.value)
 
 
 def test_a_server_may_say_nothing_of_itself() -> None:
     with Rude(lambda _: [http(b"[1, 2]", kind="application/json")]) as server:
-        info = asyncio.run(ask_server(endpoint(server.url), QUICK))
+        info = ask_server(endpoint(server.url), QUICK)
     assert info.model_ids == ()
     assert info.context_tokens is None
 
 
 def chat(pieces: list[Piece], limits: Limits = QUICK) -> tuple[Failure | None, str]:
     with OddServer(lambda _: pieces) as server:
-        sample = read_sample(asyncio.run(endpoint(server.url).chat(CHAT, limits)))
+        sample = read_sample(endpoint(server.url).ask(CHAT, limits))
     return sample.failure, sample.failure_detail
 
 
@@ -193,7 +193,7 @@ def test_a_drip_ends_at_the_total_limit() -> None:
 
 def test_a_giant_answer_ends_at_the_byte_limit() -> None:
     failure, detail = chat([STREAM_HEAD, *words(5000)], Limits(max_bytes=50_000))
-    assert failure is Failure.TRANSPORT
+    assert failure is Failure.OVERSIZED
     assert "more than 50000 bytes" in detail
 
 
@@ -203,13 +203,13 @@ def test_a_dropped_connection_is_a_transport_failure() -> None:
 
 
 def test_a_byte_at_a_time_is_read_as_the_whole() -> None:
-    whole = STREAM_HEAD + b"".join([*words(3), DONE])
+    whole = STREAM_HEAD + b"".join([*words(3), STOP, DONE])
     assert chat([piece for b in whole for piece in (bytes([b]), 0.0)]) == (None, "")
 
 
 def test_each_read_is_stamped_in_order_after_sending() -> None:
     with OddServer() as server:
-        measured = asyncio.run(endpoint(server.url).chat(CHAT, QUICK))
+        measured = endpoint(server.url).ask(CHAT, QUICK)
     stamps = [at for at, _ in measured.reads]
     assert stamps == sorted(stamps)
     assert stamps[0] > measured.sent_ns > 0

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_server import DONE, STREAM_HEAD, chunk, event, http, refusal, words
 
-from stackchoice.confirm.reading import Failure, Sample, read_sample
-from stackchoice.confirm.untrusted import visible
-from stackchoice.confirm.wire import Exchange, Problem
+from stackchoice.load.reading import read_sample
+from stackchoice.load.records import Failure, Sample
+from stackchoice.load.untrusted import visible
+from stackchoice.load.wire import Exchange, Problem
 
 MS = 1_000_000
 ROLE = chunk({"role": "assistant", "content": ""})
@@ -30,10 +31,13 @@ def usage(prompt: int = 100, completion: int = 11, cached: int = 0) -> bytes:
     )
 
 
-def timed(*pieces: bytes, every_ms: int = 10, problem: Problem | None = None) -> Sample:
+def timed(
+    *pieces: bytes, every_ms: int = 10, problem: Problem | None = None, asked: int | None = None
+) -> Sample:
     """Read pieces that arrived one read each, the first after ``every_ms``; sent at 1 s."""
     reads = [(10**9 + (i + 1) * every_ms * MS, piece) for i, piece in enumerate(pieces)]
-    return read_sample(Exchange(sent_ns=10**9, reads=reads, problem=problem, detail="why"))
+    exchange = Exchange(sent_ns=10**9, reads=reads, problem=problem, detail="why")
+    return read_sample(exchange, {"max_tokens": asked})
 
 
 def test_ttft_waits_for_content_and_ends_at_the_last_content() -> None:
@@ -74,8 +78,58 @@ def test_refusals_and_tool_calls_are_tokens(delta: dict) -> None:
 
 def test_bundled_tokens_are_counted_by_the_server_not_by_chunks() -> None:
     sample = timed(STREAM_HEAD, *words(5), STOP, usage(completion=17), DONE)
-    assert sample.itl_s == pytest.approx(0.040 / 16)
+    # Five equal chunks of 17 tokens: the first brought 3.4 of them, and the rest took 40 ms.
+    assert sample.itl_s == pytest.approx(0.040 / (17 - 3.4))
+    assert (sample.first_tokens, sample.first_tokens_evidence) == (pytest.approx(3.4), "inferred")
     assert sample.content_chunks == 5
+    assert sample.gap_median_s == pytest.approx(0.010)
+
+
+def test_the_first_token_alone_is_told_from_a_full_first_chunk() -> None:
+    """A speculative decoder sends one token from the prefill, then bundles."""
+    bundles = [chunk({"content": "w "}), *words(4, "w w w w ")]
+    sample = timed(STREAM_HEAD, *bundles, STOP, usage(completion=17), DONE)
+    assert sample.first_tokens == pytest.approx(1)
+    assert sample.itl_s == pytest.approx(0.040 / 16)
+
+
+def test_a_count_in_every_chunk_says_what_the_first_brought() -> None:
+    def counted(n: int) -> bytes:
+        return chunk({"content": "w"}, usage={"completion_tokens": n})
+
+    sample = timed(STREAM_HEAD, counted(3), counted(4), counted(9), STOP, usage(completion=9), DONE)
+    assert (sample.first_tokens, sample.first_tokens_evidence) == (3, "reported")
+    assert sample.itl_s == pytest.approx(0.020 / 6)
+
+
+@pytest.mark.parametrize("count", [0, 5, 30])
+def test_a_count_that_cannot_be_true_leaves_the_tokens_unknown(count: int) -> None:
+    sample = timed(STREAM_HEAD, *words(20), STOP, usage(completion=count), DONE, asked=25)
+    assert sample.failure is None
+    assert (sample.usage, sample.completion_tokens, sample.itl_s) == ("contradicted", None, None)
+
+
+def test_latencies_from_the_intended_start_hold_the_clients_delay() -> None:
+    reads = [(1_200 * MS, STREAM_HEAD + words(1)[0]), (1_300 * MS, words(1)[0] + STOP + DONE)]
+    sample = read_sample(
+        Exchange(intended_ns=1_000 * MS, started_ns=1_010 * MS, connected_ns=1_030 * MS,
+                 sent_ns=1_030 * MS, reads=reads)
+    )  # fmt: skip
+    assert sample.ttft_s == pytest.approx(0.170)
+    assert sample.intended_ttft_s == pytest.approx(0.200)
+    assert sample.intended_end_to_end_s == pytest.approx(0.300)
+    assert (sample.slip_s, sample.connect_s) == (pytest.approx(0.010), pytest.approx(0.020))
+
+
+def test_plain_completions_are_read_too() -> None:
+    piece = event({"model": "odd", "choices": [{"index": 0, "text": "w ", "finish_reason": None}]})
+    stop = event({"choices": [{"index": 0, "text": "", "finish_reason": "length"}]})
+    sample = timed(STREAM_HEAD, piece, piece, stop, usage(completion=2), DONE)
+    assert (sample.text, sample.content_chunks, sample.failure) == ("w w ", 2, None)
+    cut = read_sample(
+        Exchange(sent_ns=1, reads=[(2, STREAM_HEAD + piece + stop + DONE)]), expect_stop=True
+    )
+    assert cut.failure is Failure.LENGTH_TRUNCATED
 
 
 def test_without_usage_tokens_are_unknown() -> None:
@@ -115,7 +169,7 @@ def test_comments_crlf_and_multi_line_data_are_read() -> None:
         (refusal(400, "exceeds the context size"), Failure.CONTEXT_REJECTED, "context size"),
         (refusal(413, "too long"), Failure.CONTEXT_REJECTED, "too long"),
         (refusal(400, "bad temperature"), Failure.REJECTED, "status 400: bad temperature"),
-        ([http(b"<h1>Bad gateway</h1>", status=502, kind="text/html")], Failure.REJECTED,
+        ([http(b"<h1>Bad gateway</h1>", status=502, kind="text/html")], Failure.SERVER_ERROR,
          "status 502: <h1>Bad gateway</h1>"),
         ([http(b"", status=308, extra="Location: https://x/v1\r\n")], Failure.REJECTED,
          "redirected to https://x/v1"),
@@ -123,8 +177,8 @@ def test_comments_crlf_and_multi_line_data_are_read() -> None:
          Failure.MID_STREAM_ERROR, "died"),
         ([STREAM_HEAD, b'event: error\ndata: {"detail": "gone"}\n\n'],
          Failure.MID_STREAM_ERROR, "gone"),
-        ([STREAM_HEAD, b"data: not json\n\n", DONE], Failure.MID_STREAM_ERROR, "no JSON object"),
-        ([STREAM_HEAD, b"data: " + b"[" * 100_000 + b"\n\n"], Failure.MID_STREAM_ERROR, "no JSON"),
+        ([STREAM_HEAD, b"data: not json\n\n", DONE], Failure.MALFORMED, "no JSON object"),
+        ([STREAM_HEAD, b"data: " + b"[" * 100_000 + b"\n\n"], Failure.MALFORMED, "no JSON"),
         ([http(b"<html>hello</html>", kind="text/html")], Failure.NO_TOKENS,
          "not an event stream but text/html"),
         ([http(b'{"error": "no GPU"}', kind="application/json")], Failure.MID_STREAM_ERROR,
@@ -206,8 +260,9 @@ WHOLE = {
     "in-stream error": chunked(*STREAM[:3], event({"error": "x"})),
     "refusal": refusal(400, "context")[0],
 }
-TIMES = ("first_byte_s", "ttft_s", "answer_ttft_s", "end_to_end_s", "itl_s",
-         "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
+TIMES = ("first_byte_s", "ttft_s", "answer_ttft_s", "end_to_end_s", "itl_s", "gap_median_s",
+         "decode_tokens_per_s", "prefill_tokens_per_s", "intended_ttft_s", "gap_max_s",
+         "intended_end_to_end_s", "first_tokens", "first_tokens_evidence")  # fmt: skip
 
 
 def untimed(sample: Sample) -> dict:

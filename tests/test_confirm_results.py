@@ -10,27 +10,35 @@ import pytest
 from stackchoice.confirm import Endpoint, Passport, PassportError, Plan
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.passport import Identity
-from stackchoice.confirm.reading import Failure, Sample
 from stackchoice.confirm.results import Spread, cached_share, discard_reason, summarise
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
+from stackchoice.load.records import Failure, Sample
+
+HEALTHY = {
+    "step": "health", "launch": 0, "repetition": 0, "segment": "a",
+    "health": {"loop_lag_p99_s": 0.001, "loop_lag_max_s": 0.002, "read_wait_p99_s": 0.001,
+               "read_wait_max_s": 0.002, "slip_p99_s": 0.001, "slip_max_s": 0.001, "cpu_share": 0.1,
+               "peak_connections": 1, "asked_concurrency": 1, "achieved_concurrency": 1.0},
+}  # fmt: skip
 
 
 def good(rate: float = 50.0, **more: object) -> Sample:
     fields = {"ttft_s": 0.5, "end_to_end_s": 1.5, "itl_s": 1 / rate, "decode_tokens_per_s": rate,
               "completion_tokens": 50, "content_chunks": 50, "prompt_tokens": 100,
-              "cached_tokens": 0, "model": "odd", "status": 200}  # fmt: skip
+              "cached_tokens": 0, "model": "odd", "status": 200, "usage": "reported"}  # fmt: skip
     return Sample(**{**fields, **more})
 
 
 def passport(samples: list[Sample], events: tuple[dict, ...] = (), **more: object) -> Passport:
     timed = [
         {"step": "timed", "request_number": i, "started_at": f"2026-11-29T00:00:0{i}",
+         "launch": 0, "repetition": 0, "segment": "a", "started_ns": i, "ended_ns": i + 1,
          "sample": sample.model_dump()}
         for i, sample in enumerate(samples)
     ]  # fmt: skip
     return assemble(
-        [*events, *timed],
+        [*events, *timed, HEALTHY],
         arm="a",
         endpoint=Endpoint(base_url="http://h", model="odd"),
         plan=Plan(),

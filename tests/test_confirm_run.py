@@ -36,13 +36,13 @@ from stackchoice.confirm import (
     confirm,
     probe_machine,
 )
-from stackchoice.confirm.load import _redacted
 from stackchoice.errors import EndpointError
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
+from stackchoice.load.wire import Exchange
 
 CHUNKED_HEAD = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
-SHORT = Plan(repetitions=3, output_tokens=16, prompt_words=20, idle_s=20, timeout_s=30)
+SHORT = Plan(requests=3, floor=False, output_tokens=16, prompt_words=20, idle_s=20, timeout_s=30)
 ANY_SPEED = Interval(low=1, middle=2, high=1e6, unit="tokens/s", evidence=Evidence.COMPUTED)
 
 
@@ -92,7 +92,7 @@ def test_a_real_engine_gives_a_valid_passport(engine: EmbeddedEngine, tmp_path: 
 
 def test_it_can_be_called_where_an_event_loop_runs(engine: EmbeddedEngine) -> None:
     async def cell() -> Passport:
-        return confirm(engine, plan=SHORT.model_copy(update={"repetitions": 1}))
+        return confirm(engine, plan=SHORT.model_copy(update={"requests": 1}))
 
     p = asyncio.run(cell())
     assert p.validity.reasons == ("usable samples: 1, fewer than 3",)
@@ -211,13 +211,20 @@ def test_the_key_is_sent_and_kept_nowhere(tmp_path: Path, monkeypatch: pytest.Mo
     assert "sk-secret" not in raw.read_text() + p.model_dump_json()
 
 
-def test_a_model_list_that_quotes_the_key_is_redacted() -> None:
-    """The list is a tuple in the record, and tuples were once passed over."""
-    ids = ("m", "sk-secret-0815", "it is sk-secret-0…")
-    event = {"server": {"model_ids": ids, "sk-secret-0815": 1}}
-    assert _redacted(event, "sk-secret-0815") == {
-        "server": {"model_ids": ["m", "[redacted]", "it is [redacted]…"], "[redacted]": 1}
-    }
+def test_a_secret_is_overwritten_in_place_wherever_it_was_cut() -> None:
+    def redacted(secret: str, *reads: bytes) -> list[bytes]:
+        exchange = Exchange(reads=list(enumerate(reads)))
+        exchange.redact(secret)
+        assert [len(data) for _, data in exchange.reads] == [len(data) for data in reads]
+        return [data for _, data in exchange.reads]
+
+    assert redacted("sk-secret-0815", b"it is sk-sec", b"ret-0815, or sk-secret-0...") == [
+        b"it is [redac", b"ted]****, or [redacted]*..."
+    ]  # fmt: skip
+    assert redacted("a/b/c/d/e", b'{"key": "a\\/b\\/c\\/d\\/e"}') == [b'{"key": "[redacted]***"}']
+    assert redacted("none", b"none") == [b"none"]
+    cookie = b"HTTP/1.1 200 OK\r\nSet-Cookie: id=1\r\n\r\n"
+    assert redacted("", cookie) == [cookie.replace(b"id=1", b"****")]
 
 
 def test_a_prediction_in_another_unit_is_refused() -> None:
@@ -255,7 +262,7 @@ def test_a_killed_run_leaves_no_load_and_keeps_its_samples(tmp_path: Path) -> No
         code = (
             "from stackchoice.confirm import *\n"
             f"confirm(Endpoint(base_url={server.url!r}, model='odd'), "
-            f"plan=Plan(repetitions=10000), raw_path={str(raw)!r})"
+            f"plan=Plan(requests=10000, floor=False), raw_path={str(raw)!r})"
         )
         with subprocess.Popen([sys.executable, "-c", code]) as run:
             end = time.monotonic() + 30

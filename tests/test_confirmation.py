@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from stackchoice.confirm import Passport
+from stackchoice.confirm import Passport, Plan
 from stackchoice.confirmation import confirm_scenario, describe
 from stackchoice.errors import ScenarioError
 from stackchoice.scenario import save_scenario
@@ -19,7 +19,7 @@ engine = pytest.mark.skipif(
 def test_this_machine_is_predicted_before_and_judged_after(tmp_path):
     lines = []
     passport, path = confirm_scenario(
-        "this-machine", repetitions=3, out=tmp_path, on_line=lines.append
+        "this-machine", plan=Plan(requests=3, floor=False), out=tmp_path, on_line=lines.append
     )
     assert lines[0].startswith("before running")
     assert Passport.load(path) == passport

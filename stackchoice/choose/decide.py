@@ -93,7 +93,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main),
+        board=board(scenario, facts, point, main, cost),
         trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
@@ -157,6 +157,8 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.machines", machine.id, list(facts.machines))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
+    for engine in scenario.team.engine_work:
+        known("team.engine_work", engine, list(facts.engines))
 
 
 def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:
@@ -191,7 +193,9 @@ def _option(name: str, main: Answer) -> Option:
         reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
     return Option(
         name=name, status=status, question=best.question, reason=reason,
-        configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
+        configuration=best.title,
+        conditions=[f"find out {text}" for text in best.unknown]
+        + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
         usd_per_month=_usd(name, main),
         evidence=best.evidence,
     )  # fmt: skip

@@ -58,6 +58,7 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
             facts=facts,
         ),
         speed=site.speed,
+        kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
         note=site.cache_note,
@@ -186,6 +187,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 facts=site.admission.notes,
             )
         )
+    steps += _kernel_steps(site)
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(
@@ -205,6 +207,21 @@ def _fit_steps(main: Answer) -> list[Step]:
             )
         )  # fmt: skip
     return steps
+
+
+def _kernel_steps(site: Any) -> list[Step]:
+    """One step for each part of the weights: what its kernel multiplies, as was read."""
+    path = site.kernels
+    return [
+        Step(
+            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
+            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
+            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
+            facts=[part.prefill.source.label],
+        )
+        for part in (path.parts if path else [])
+        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
+    ]  # fmt: skip
 
 
 def _elimination_steps(facts: Facts, main: Answer) -> list[Step]:

@@ -1,15 +1,15 @@
-"""``confirm`` and ``setup-engine``: measure a live engine."""
+"""``confirm``, ``reference-server`` and ``setup-engine``: measure a live engine."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from stackchoice.commands.options import JsonFlag, OutDir
-from stackchoice.errors import EndpointError, ScenarioError
+from stackchoice.errors import EndpointError, InputError, ScenarioError
 
 
 def confirm_command(
@@ -23,14 +23,48 @@ def confirm_command(
     key_variable: Annotated[
         str | None, typer.Option(help="Environment variable that holds the API key.")
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, max=10_000, help="Timed requests.")] = 5,
+    streams: Annotated[int | None, typer.Option(help="Closed loop of so many streams.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Poisson arrivals, so many a second.")] = None,
+    constant_rate: Annotated[
+        float | None, typer.Option(help="Arrivals at one distance, so many a second.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Replay a traffic file: times and token counts.")
+    ] = None,
+    requests: Annotated[
+        int | None, typer.Option(help="Timed requests of one repetition; 5, or the whole file.")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(help="Repetitions of the load.")] = 1,
+    launches: Annotated[int, typer.Option(help="Launches of an engine that runs here.")] = 1,
+    output_tokens: Annotated[int, typer.Option(help="Limit of every answer.")] = 64,
+    prompt_words: Annotated[int, typer.Option(help="Words of every prompt.")] = 128,
+    seed: Annotated[int, typer.Option(help="Seed of prompts and arrivals.")] = 1,
+    completions: Annotated[
+        bool, typer.Option("--completions", help="Plain completions in place of chat.")
+    ] = False,
+    new_connections: Annotated[
+        bool, typer.Option("--new-connections", help="A new connection for each request.")
+    ] = False,
+    no_floor: Annotated[
+        bool, typer.Option("--no-floor", help="Do not calibrate the client first.")
+    ] = False,
+    spend_cap: Annotated[
+        str | None, typer.Option(help="Most dollars to spend; needs both prices.")
+    ] = None,
+    input_price: Annotated[
+        str | None, typer.Option(help="Dollars for a million input tokens.")
+    ] = None,
+    output_price: Annotated[
+        str | None, typer.Option(help="Dollars for a million output tokens.")
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
     out: OutDir = Path("reports"),
     as_json: JsonFlag = False,
 ) -> None:
     """Measure a live engine and confirm or refute the prediction.
 
-    Without --endpoint the embedded engine is started on this machine.
+    Without --endpoint the embedded engine is started on this machine. Without a load, requests are
+    sent one at a time.
     """
     from stackchoice.confirmation import confirm_scenario, describe
 
@@ -38,15 +72,110 @@ def confirm_command(
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
+    load = _load(streams, rate, constant_rate, replay)
+    if requests is None:
+        requests = _lines(replay) if replay else max(5, 2 * (streams or 1))
+    fields = {
+        "load": load, "warmup": 2 if replay else 1, "requests": requests,
+        "repetitions": repetitions, "launches": launches,
+        "output_tokens": output_tokens, "prompt_words": prompt_words, "seed": seed,
+        "api": "completions" if completions else "chat",
+        "connections": "new" if new_connections else "reuse",
+        "floor": not no_floor,
+        "spend": _spend(spend_cap, input_price, output_price),
+    }  # fmt: skip
     try:
         passport, path = confirm_scenario(
             scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
-            repetitions=repetitions, resume=resume, out=out, on_line=None if as_json else print,
+            plan=_plan(fields), resume=resume, out=out, on_line=None if as_json else print,
         )  # fmt: skip
     except KeyboardInterrupt:  # typer would end without a word
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
         raise SystemExit(130) from None
     print(passport.model_dump_json(indent=2) if as_json else describe(passport, path))
+
+
+def _load(
+    streams: int | None, rate: float | None, constant: float | None, replay: Path | None
+) -> dict[str, Any]:
+    given = [
+        {"kind": "closed", "streams": streams} if streams is not None else None,
+        {"kind": "poisson", "rate_per_s": rate} if rate is not None else None,
+        {"kind": "constant", "rate_per_s": constant} if constant is not None else None,
+        {"kind": "replay", "path": str(replay)} if replay else None,
+    ]
+    loads = [load for load in given if load]
+    if len(loads) > 1:
+        raise InputError(
+            f"{len(loads)} loads: a run has one; give one of --streams, --rate, --constant-rate "
+            "and --replay"
+        )
+    return loads[0] if loads else {"kind": "closed"}
+
+
+def _lines(replay: Path) -> int:
+    from stackchoice.load.traffic import read_traffic
+
+    return len(read_traffic(replay).arrivals)
+
+
+def _spend(cap: str | None, input_price: str | None, output_price: str | None) -> Any:
+    given = [cap, input_price, output_price]
+    if all(value is None for value in given):
+        return None
+    if any(value is None for value in given):
+        raise InputError(
+            "--spend-cap, --input-price and --output-price go together; give all three"
+        )
+    return {"usd": cap, "usd_per_million_input_tokens": input_price,
+            "usd_per_million_output_tokens": output_price}  # fmt: skip
+
+
+def _plan(fields: dict[str, Any]) -> Any:
+    from pydantic import ValidationError
+
+    from stackchoice.load.plan import Plan
+
+    try:
+        return Plan.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "--" + str(first["loc"][-1] if first["loc"] else "load").replace("_", "-")
+        raise InputError(f"{name} {first['input']!r}: {first['msg']}; correct it") from None
+
+
+def reference_server_command(
+    ttft: Annotated[float, typer.Option(help="Seconds to the first token.")] = 0.05,
+    itl: Annotated[float, typer.Option(help="Seconds between tokens.")] = 0.005,
+    tokens: Annotated[int, typer.Option(help="Tokens of every answer.")] = 64,
+    tokens_per_event: Annotated[int, typer.Option(help="Tokens in one event.")] = 1,
+    fault: Annotated[
+        str | None, typer.Option(help="Go wrong in one way; 'list' names them.")
+    ] = None,
+    fault_every: Annotated[int, typer.Option(help="Only each so many requests.")] = 1,
+    port: Annotated[
+        int, typer.Option(help="Port on the loopback address; 0 takes a free one.")
+    ] = 0,
+) -> None:
+    """Serve an endpoint of known timing to test load clients; GET /truth tells what it did."""
+    from pydantic import ValidationError
+
+    from stackchoice.load.reference import serve
+    from stackchoice.load.script import Fault, Script
+
+    if fault == "list":
+        print("\n".join(Fault))
+        return
+    fields = {"ttft_s": ttft, "itl_s": itl, "tokens": tokens, "fault": fault,
+              "tokens_per_event": tokens_per_event, "fault_every": fault_every}  # fmt: skip
+    try:
+        script = Script.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(
+            f"{first['loc'][0]} {first['input']!r}: {first['msg']}; correct it"
+        ) from None
+    serve(script, port)
 
 
 def setup_engine_command() -> None:

@@ -1,12 +1,12 @@
 """Confirmation by measurement: the embedded engine, the load client, canaries, the passport."""
 
-from stackchoice.confirm.endpoint import Endpoint
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.confirm.passport import Passport, PassportError
-from stackchoice.confirm.plan import Plan
 from stackchoice.confirm.probe import ProbedMachine, probe_machine
 from stackchoice.confirm.run import Progress, confirm
 from stackchoice.confirm.setup import setup_engine
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.plan import Plan
 
 __all__ = [
     "EmbeddedEngine",

@@ -6,10 +6,7 @@ from collections import Counter
 from typing import Any
 
 from stackchoice.confirm.canary import CanaryOutcome, load_canaries
-from stackchoice.confirm.endpoint import Endpoint
 from stackchoice.confirm.passport import Identity, Passport, Protocol, Validity
-from stackchoice.confirm.plan import PROMPT_VERSION, Plan
-from stackchoice.confirm.reading import Failure, Sample
 from stackchoice.confirm.results import (
     DISCARD_RULES,
     MAX_BUSY_SHARE,
@@ -23,8 +20,14 @@ from stackchoice.confirm.results import (
     summarise,
 )
 from stackchoice.confirm.serverinfo import ServerInfo
-from stackchoice.confirm.untrusted import visible
 from stackchoice.facts.interval import Interval
+from stackchoice.load.arrivals import Closed
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.plan import PROMPT_VERSION, Plan
+from stackchoice.load.records import ClientValidity, Failure, Floor, Sample
+from stackchoice.load.rules import load_rules
+from stackchoice.load.summary import by_launch, judge_client, repetitions
+from stackchoice.load.untrusted import visible
 
 Event = dict[str, Any]
 
@@ -46,9 +49,19 @@ def assemble(
     timed = sorted((e for e in events if e["step"] == "timed"), key=lambda e: e["request_number"])
     samples = [Sample.model_validate(e["sample"]) for e in timed]
     results = summarise(samples, peak_memory_bytes=peak_memory_bytes, restarts=restarts)
+    found = repetitions(list(zip(timed, samples, strict=True)), events, plan, endpoint.model)
+    floors = [Floor.model_validate(e["floor"]) for e in events if e["step"] == "floor"]
+    floor = max(floors, key=lambda f: abs(f.ttft_excess_s), default=None)
+    results = results.model_copy(update={
+        "repetitions": tuple(found),
+        "ttft_interval_s": by_launch(found, "ttft_s"),
+        "itl_interval_s": by_launch(found, "itl_s"),
+        "output_tokens_per_s_interval": by_launch(found, "output_tokens_per_s"),
+    })  # fmt: skip
     server = next((ServerInfo(**e["server"]) for e in events if e["step"] == "server"), None)
     identity = _identified(identity, endpoint, server)
-    validity = _validity(events, timed, samples, results, identity)
+    client = judge_client(found, floor, load_rules())
+    validity = _validity(events, timed, samples, results, identity, client, floor)
     protocol = _protocol(events, timed, samples, plan, validity, harness_revision)
     decode = results.decode_tokens_per_s if validity.valid else None
     verdict = prediction.verdict(decode.median if decode else None) if prediction else None
@@ -81,7 +94,7 @@ def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | Non
 
 def _validity(
     events: list[Event], timed: list[Event], samples: list[Sample], results: Results,
-    identity: Identity,
+    identity: Identity, client: ClientValidity, floor: Floor | None,
 ) -> Validity:  # fmt: skip
     before, after = _outcomes(events, "canary"), _outcomes(events, "canary_after")
     failed = [c for c in (*before, *after) if c.result == "failed"]
@@ -94,6 +107,7 @@ def _validity(
             f"{busy:.0%} of this machine's CPU was in use by others before the start; stop them "
             "and measure again"
         )
+    reasons += client.reasons
     same = _same_model(events)
     if same is False:
         reasons.append("the model name changed during the run")
@@ -103,6 +117,8 @@ def _validity(
     return Validity(
         valid=not reasons,
         reasons=reasons,
+        client=client,
+        floor=floor,
         warnings=_warnings(events, results, identity, shares, [*before, *after]),
         canaries_before=before,
         canaries_after=after,
@@ -118,6 +134,10 @@ def _validity(
             if (reason := discard_reason(s))
         ],
         failures={f.value: counts[f] for f in Failure},
+        client_faults=counts[Failure.CLIENT_FAULT],
+        usage_missing=sum(r.usage_missing for r in results.repetitions),
+        usage_contradicted=sum(r.usage_contradicted for r in results.repetitions),
+        other_model=sum(r.other_model for r in results.repetitions),
         admission_rejected=counts[Failure.ADMISSION_REJECTED],
         length_truncated=sum("cut at" in c.reason for c in failed),
         schema_or_tool_failures=sum(c.failure == "schema" for c in failed),
@@ -144,6 +164,11 @@ def _warnings(
     if results.tokens_per_chunk and results.tokens_per_chunk > 1.05:
         said.append(f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
                     "or chunks that were joined)")  # fmt: skip
+    if odd := sum(r.usage_contradicted for r in results.repetitions):
+        said.append(f"{odd} answers with a count of tokens that cannot be true; left out of rates")
+    if odd := sum(r.other_model for r in results.repetitions):
+        said.append(f"{odd} answers name another model than the one asked for")
+    said += sorted({r.stopped for r in results.repetitions if r.stopped})
     for name, real in (("context_tokens", server.context_tokens), ("slots", server.slots)):
         if (asked := _number(settings.get(name))) and real and real < asked:
             said.append(f"{name}: configured {asked}, realised {real}")
@@ -151,7 +176,8 @@ def _warnings(
     if rate and theirs and not 0.9 < rate.median / theirs.median < 1.1:
         said.append(f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
                     "server's own account")  # fmt: skip
-    if rate and rate.high > 1.25 * rate.low:
+    alone = all(r.health is None or r.health.asked_concurrency == 1 for r in results.repetitions)
+    if alone and rate and rate.high > 1.25 * rate.low:
         said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
                     "requests: the machine may be busy")  # fmt: skip
     for canary in canaries:
@@ -176,7 +202,8 @@ def _protocol(
     return Protocol(
         plan=plan,
         prompt_version=PROMPT_VERSION,
-        harness="stackchoice.confirm: one process, one HTTP connection a request, stamps per read",
+        harness="stackchoice.load: one process, one poll loop, a stamp for each socket read; "
+        f"kept connections carried {sum(bool(e.get('reused')) for e in timed)} of {len(timed)}",
         harness_revision=harness_revision,
         scorer_revision=f"canaries {canaries.name} {canaries.version}, sha256:{canaries.sha256}",
         sampling="greedy: temperature 0",
@@ -184,11 +211,14 @@ def _protocol(
         output_budget_tokens=plan.output_tokens,
         input_tokens=_range(s.prompt_tokens for s in samples),
         output_tokens=_range(s.completion_tokens for s in samples),
-        concurrency=1,
-        arrival_pattern="closed loop: the next request starts when the last has ended",
+        concurrency=plan.load.streams if isinstance(plan.load, Closed) else None,
+        arrival_pattern=str(plan.load),
         prefix_cache_state=cache,
-        warm_up=f"{plan.warmup} request(s) of the same kind, not counted",
+        warm_up=f"{plan.warmup} request(s) of the same kind, not counted; nor those sent before "
+        "every stream had begun and after the last timed one had",
+        requests=plan.requests,
         repetitions=plan.repetitions,
+        launches=plan.launches,
         seed=plan.seed,
         usage_requested=not any(e["step"] == "stream_options_refused" for e in events),
         started_at=min((e["started_at"] for e in timed), default=None),

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from stackchoice.confirm.reading import Failure, Sample
-from stackchoice.confirm.untrusted import parse_json, visible
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.yaml import read_yaml
+from stackchoice.load.records import Failure, Sample
+from stackchoice.load.untrusted import parse_json, visible
 
 JsonType = Literal["string", "integer", "number", "boolean", "array", "object"]
 _PYTHON: dict[str, type | tuple[type, ...]] = {

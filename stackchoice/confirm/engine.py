@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import psutil
 
-from stackchoice.confirm.child import spawn, stop
-from stackchoice.confirm.endpoint import Endpoint
 from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.errors import EngineError
+from stackchoice.load.child import spawn, stop
+from stackchoice.load.endpoint import Endpoint
 
 
 class EmbeddedEngine:

@@ -1,78 +1,96 @@
-"""Child process of :func:`confirm`: puts the load on and reports JSON lines on standard output.
+"""Child process of :func:`confirm`: canaries, warm-up, floor, the load, and canaries again.
 
 A process of its own, because a client in a notebook's kernel shares the interpreter with the
-drawing of the notebook and measures that as well.
+drawing of the notebook and measures that as well. It writes the raw log itself; what it tells its
+parent is for the eye, and is dropped rather than waited for.
 """
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
+import contextlib
 import gc
 import json
-import secrets
+import os
 import sys
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from stackchoice.confirm.canary import Canary, judge, load_canaries
-from stackchoice.confirm.child import exit_with_parent
-from stackchoice.confirm.endpoint import Endpoint
-from stackchoice.confirm.plan import Plan
-from stackchoice.confirm.reading import Failure, Sample, body_text, read_sample
 from stackchoice.confirm.serverinfo import ask_server, refused_key
-from stackchoice.confirm.wire import Exchange
-from stackchoice.errors import EndpointError, StackchoiceError
+from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
+from stackchoice.load.child import exit_with_parent
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.floor import measure_floor
+from stackchoice.load.journal import Journal
+from stackchoice.load.plan import Plan
+from stackchoice.load.records import Sample
+from stackchoice.load.run import Emit, LoadRun
 
-Emit = Callable[[dict[str, Any]], None]
+_OUT = 1
 
 
 class Job(Record):
-    """What the child is told: where, how, and which timed requests exist already."""
+    """What the child is told: where, how, where to write, and which timed requests exist."""
 
     endpoint: Endpoint
     plan: Plan
+    log: Path
+    launch: int = 0
     done: tuple[int, ...] = ()
 
 
-class Load:
-    """One run against one endpoint; every step is emitted as it ends."""
+class Launch:
+    """One launch measured; every step is emitted as it ends."""
 
     def __init__(self, job: Job, emit: Emit) -> None:
-        self.endpoint, self.plan, self.done = job.endpoint, job.plan, set(job.done)
-        self.emit = emit
-        self.asks_usage = True
+        self.endpoint, self.plan, self.emit = job.endpoint, job.plan, emit
+        self.launch = job.launch
+        self.load = LoadRun(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
 
-    async def run(self) -> None:
-        """Server, canaries, warm-up, timed requests, first canary again, server again."""
-        await self._server("server")
+    def run(self) -> None:
+        """Server, canaries, warm-up, floor, load, first canary again, server again."""
+        self._server("server")
         canaries = load_canaries(self.plan.canaries).canaries
         for canary in canaries:
-            await self._canary(canary, "canary")
-        for number in range(self.plan.requests):
-            if number < self.plan.warmup:
-                await self._story(number, "warmup")
-            elif number not in self.done:
-                await self._story(number, "timed")
-        await self._canary(canaries[0], "canary_after")
+            self._canary(canary, "canary")
+        service = self.load.warm_up()
+        self._spending()
+        if self.plan.floor:
+            floor = measure_floor(self.plan, service)
+            self.emit({"step": "floor", "launch": self.launch, "floor": floor.model_dump()})
+        self.load.load(service)
+        with contextlib.suppress(InputError):  # the spend cap may be reached by now
+            self._canary(canaries[0], "canary_after")
         try:
-            await self._server("server_after")
+            self._server("server_after")
         except EndpointError:  # a server that is gone by now is a result, not an error
             self.emit({"step": "server_gone"})
+        if self.plan.spend:
+            self.emit({"step": "spent", "launch": self.launch, "usd": self.load.meter.usd})
 
-    async def _server(self, step: str) -> None:
-        info = await ask_server(self.endpoint, self.plan.limits)
+    def _server(self, step: str) -> None:
+        info = ask_server(self.endpoint, self.plan.limits)
         self.emit({"step": step, "server": info.model_dump()})
 
-    async def _canary(self, canary: Canary, step: str) -> None:
-        answers = [await self._ask(canary.body(), step) for _ in range(canary.repeat)]
+    def _spending(self) -> None:
+        """Say what the timed requests may cost; refuse a plan that cannot end below its cap."""
+        if (cap := self.plan.spend) is None:
+            return
+        estimate = self.load.estimate_usd()
+        self.emit({"step": "estimate", "usd": estimate, "cap_usd": float(cap.usd)})
+        left = float(cap.usd) - self.load.meter.usd
+        if estimate > left:
+            raise InputError(
+                f"spend cap {cap.usd} USD: {left:.4f} are left, and {self.plan.timed} requests may "
+                f"cost {estimate:.4f}; raise the cap or ask for fewer and shorter requests"
+            )
+
+    def _canary(self, canary: Canary, step: str) -> None:
+        answers = [self.load.ask(canary.body(), step) for _ in range(canary.repeat)]
         if step == "canary":
             self._insist(answers[0])
         self.emit({"step": step, "outcome": judge(canary, answers).model_dump()})
-
-    async def _story(self, number: int, step: str) -> None:
-        await self._ask(self.plan.body(number, secrets.token_hex(4)), step, number)
 
     def _insist(self, sample: Sample) -> None:
         """Stop at what no further request could change: wrong path, method, model or key."""
@@ -85,46 +103,6 @@ class Load:
                 f"{self.endpoint.model!r}"
             )
 
-    async def _ask(self, body: dict[str, Any], step: str, number: int | None = None) -> Sample:
-        request = {"model": self.endpoint.model, **body, "stream": True}
-        sent = request
-        if self.asks_usage:
-            sent = {**request, "stream_options": {"include_usage": True}}
-        started, measured, sample = await self._once(sent)
-        if self.asks_usage and _may_dislike_stream_options(sample):
-            without = await self._once(request)
-            if without[2].status == 200:  # else it was not the stream options
-                self.asks_usage = False
-                self.emit({"step": "stream_options_refused", "detail": sample.failure_detail})
-                sent, (started, measured, sample) = request, without
-        self._raw(step, number, started, sent, measured, sample)
-        return sample
-
-    async def _once(self, request: dict[str, Any]) -> tuple[str, Exchange, Sample]:
-        gc.collect()
-        started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        measured = await self.endpoint.chat(request, self.plan.limits)
-        return started, measured, read_sample(measured)
-
-    def _raw(
-        self, step: str, number: int | None, started: str, request: dict[str, Any],
-        measured: Exchange, sample: Sample,
-    ) -> None:  # fmt: skip
-        _, headers, text = body_text(measured)
-        headers.pop("set-cookie", None)
-        self.emit(
-            {
-                "step": step,
-                "request_number": number,
-                "started_at": started,
-                "request": request,
-                "response_headers": headers,
-                "response": text,
-                "reads": [[at - measured.sent_ns, len(data)] for at, data in measured.reads],
-                "sample": sample.model_dump(),
-            }
-        )
-
 
 def main() -> None:
     """Read the job from standard input, run it, and report each step as one line."""
@@ -132,34 +110,47 @@ def main() -> None:
     exit_with_parent()
     gc.disable()  # no pause between a read and its stamp; collected between requests
     gc.freeze()
-
-    def emit(event: dict[str, Any]) -> None:
-        # A server may quote the key in its answer, and this is the one way out of here.
-        print(json.dumps(_redacted(event, job.endpoint.api_key() or "")), flush=True)
-
+    os.set_blocking(_OUT, False)
+    last: dict[str, Any] = {"step": "end"}
     try:
-        asyncio.run(Load(job, emit).run())
+        with job.log.open("ab") as file:
+            journal = Journal(file)
+
+            def emit(event: dict[str, Any]) -> None:
+                journal.write(event)
+                if text := _text(event):
+                    with contextlib.suppress(BlockingIOError):  # a reader that does not keep up
+                        os.write(_OUT, _line({"step": event["step"], "text": text}))
+
+            Launch(job, emit).run()
     except StackchoiceError as error:
-        emit({"step": "error", "kind": type(error).__name__, "detail": str(error)})
-    else:
-        emit({"step": "end"})
+        last = {"step": "error", "kind": type(error).__name__, "detail": str(error)}
+    except OSError as error:  # a full disk
+        detail = f"{job.log}: cannot be written ({error.strerror}); free some space"
+        last = {"step": "error", "kind": "StackchoiceError", "detail": detail}
+    os.set_blocking(_OUT, True)
+    os.write(_OUT, _line(last))
 
 
-def _redacted(value: Any, key: str) -> Any:
-    """Replace the key in every text; what is shorter than 8 is a placeholder and no secret."""
-    if isinstance(value, str):
-        least = max(8, len(key) // 2)  # a text that was cut may end inside the key
-        if len(key) >= 8 and key[:least] in value:
-            for length in range(len(key), least - 1, -1):
-                value = value.replace(key[:length], "[redacted]")
-        return value
-    if isinstance(value, dict):
-        return {_redacted(k, key): _redacted(v, key) for k, v in value.items()}
-    return [_redacted(v, key) for v in value] if isinstance(value, list | tuple) else value
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"
 
 
-def _may_dislike_stream_options(sample: Sample) -> bool:
-    return sample.failure is Failure.REJECTED and sample.status in (400, 422)
+def _text(event: dict[str, Any]) -> str:
+    """One line for people, empty for events that are not a step of their own; nothing is parsed."""
+    if outcome := event.get("outcome"):
+        return f"canary {outcome['id']}: {outcome['result']}"
+    if floor := event.get("floor"):
+        return f"client floor: TTFT {floor['ttft_error']:+.1%} of the reference server's truth"
+    if event["step"] == "estimate":
+        return f"at most {event['usd']:.4f} USD of {event['cap_usd']:.4f}"
+    if event["step"] not in ("warmup", "timed"):
+        return ""
+    if event["problem"]:
+        return f"{event['step']} request: {event['problem']}"
+    whole = (event["ended_ns"] - event["sent_ns"]) / 1e9
+    first = f"first byte {event['reads'][0][0] / 1e9:.3f} s, " if event["reads"] else ""
+    return f"{event['step']} request: {first}{whole:.3f} s in all"
 
 
 if __name__ == "__main__":

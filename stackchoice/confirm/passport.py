@@ -10,14 +10,14 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
-from stackchoice.confirm.plan import Plan
 from stackchoice.confirm.probe import ProbedMachine
-from stackchoice.confirm.reading import Sample
 from stackchoice.confirm.results import Discard, Results, Spread
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval, Verdict
+from stackchoice.load.plan import Plan
+from stackchoice.load.records import ClientValidity, Floor, Sample
 
 #: 10,000 samples of some kilobytes; anything beyond is no passport.
 MAX_BYTES = 256 * 2**20
@@ -65,11 +65,13 @@ class Protocol(Record):
     output_budget_tokens: int
     input_tokens: str
     output_tokens: str
-    concurrency: int
+    concurrency: int | None
     arrival_pattern: str
     prefix_cache_state: str
     warm_up: str
+    requests: int = 0
     repetitions: int
+    launches: int = 1
     seed: int
     usage_requested: bool
     started_at: str | None = None
@@ -82,6 +84,8 @@ class Validity(Record):
     valid: bool
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    client: ClientValidity | None = None
+    floor: Floor | None = None
     canaries_before: tuple[CanaryOutcome, ...] = ()
     canaries_after: tuple[CanaryOutcome, ...] = ()
     configured_context_tokens: int | None = None
@@ -92,6 +96,10 @@ class Validity(Record):
     discard_rules_sha256: str
     discarded: tuple[Discard, ...] = ()
     failures: dict[str, int] = Field(default_factory=dict)
+    client_faults: int = 0
+    usage_missing: int = 0
+    usage_contradicted: int = 0
+    other_model: int = 0
     admission_rejected: int = 0
     length_truncated: int = 0
     schema_or_tool_failures: int = 0

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from pydantic import Field, model_validator
+from stackchoice.facts.datum import Record
+from stackchoice.load.records import Failure, Repetition, Sample, Spread, Usage
+from stackchoice.load.rules import load_rules
+from stackchoice.load.stats import Nested
 
-from stackchoice.confirm.reading import Sample
-from stackchoice.facts.datum import Evidence, Record
-
-#: Samples that a percentile needs: what MLPerf Endpoints asks for to certify one at 99 %.
-FLOORS = {"p50": 11, "p95": 130, "p99": 662}
 MIN_TOKENS = 16
 MIN_USABLE = 3
 MAX_BUSY_SHARE = 0.3
@@ -30,50 +26,14 @@ DISCARD_RULES = (
     "invalid",
     "a canary that fails, before or after: the run is invalid",
     "a model name that changes during the run: the run is invalid",
+    "a request lost to the client's own faults is discarded and is no failure of the server",
+    *(limit.rule for limit in load_rules().client_limits),
 )
 RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
 
 
-class Spread(Record):
-    """One figure over the usable samples: median and range always, percentiles when earned.
-
-    A percentile is None while ``n`` is below its floor (:data:`FLOORS`).
-    """
-
-    n: int
-    median: float
-    low: float = Field(ge=0, allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
-    p50: float | None = None
-    p95: float | None = None
-    p99: float | None = None
-    evidence: Evidence = Evidence.MEASURED
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Spread:
-        if not self.low <= self.median <= self.high:
-            raise ValueError(f"low {self.low} <= median {self.median} <= high {self.high}")
-        return self
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> Spread | None:
-        """Summarise the known values; None when there is none."""
-        known = sorted(v for v in values if v is not None)
-        if not known:
-            return None
-        n = len(known)
-        ranks = {name: known[math.ceil(n * int(name[1:]) / 100) - 1]
-                 for name, floor in FLOORS.items() if n >= floor}  # fmt: skip
-        return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1], **ranks)
-
-    def __str__(self) -> str:
-        earned = ", ".join(f"{name} {self.percentile_text(name)}" for name in FLOORS)
-        return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g}, n = {self.n}; {earned})"
-
-    def percentile_text(self, name: str) -> str:
-        """Return the percentile as text, or why there is none."""
-        value = getattr(self, name)
-        return f"n too small ({self.n} of {FLOORS[name]})" if value is None else f"{value:.4g}"
+#: Classes that say nothing of the server.
+NOT_THE_SERVER = (Failure.CLIENT_FAULT, Failure.CANCELLED)
 
 
 class Results(Record):
@@ -97,6 +57,10 @@ class Results(Record):
     peak_memory_bytes: int | None = None
     errors: int = 0
     restarts: int | None = None
+    repetitions: tuple[Repetition, ...] = ()
+    ttft_interval_s: Nested | None = None
+    itl_interval_s: Nested | None = None
+    output_tokens_per_s_interval: Nested | None = None
     wall_power_w: float | None = None
     energy_j: float | None = None
 
@@ -112,6 +76,8 @@ def discard_reason(sample: Sample) -> str:
     """Return why a sample gives no decode rate, or an empty text."""
     if sample.failure:
         return f"{sample.failure.value}: {sample.failure_detail}"
+    if sample.usage is Usage.CONTRADICTED:
+        return "tokens unknown: the server's count cannot be true of what it sent"
     if sample.completion_tokens is None:
         return "tokens unknown: the server sent no usage"
     if sample.completion_tokens < MIN_TOKENS:
@@ -143,7 +109,7 @@ def summarise(
         server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),
         tokens_per_chunk=tokens / chunks if chunks else None,
         peak_memory_bytes=peak_memory_bytes,
-        errors=len(samples) - len(answered),
+        errors=sum(s.failure not in (None, *NOT_THE_SERVER) for s in samples),
         restarts=restarts,
     )
 

@@ -10,23 +10,31 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.canary import load_canaries
-from stackchoice.confirm.child import spawn, stop
-from stackchoice.confirm.endpoint import Endpoint
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.confirm.load import Job
 from stackchoice.confirm.passport import Identity, Passport, PassportError
-from stackchoice.confirm.plan import Plan
 from stackchoice.confirm.probe import ProbedMachine
-from stackchoice.errors import EndpointError, StackchoiceError
+from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
+from stackchoice.load.child import spawn, stop
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.journal import Journal, exchange_of, read_events
+from stackchoice.load.plan import Plan
+from stackchoice.load.reading import read_sample
 
 #: Ways in which people write the one unit that a prediction may have here.
 DECODE_UNITS = ("tokens/s", "tok/s", "tokens per second")
+
+#: Steps that a progress bar counts.
+COUNTED = ("canary", "canary_after", "warmup", "floor", "timed")
+_ERRORS: dict[str, type[StackchoiceError]] = {
+    "EndpointError": EndpointError, "InputError": InputError,
+}  # fmt: skip
 
 Event = dict[str, Any]
 
@@ -55,7 +63,7 @@ def confirm(
     """Measure an endpoint and hold the result against a prediction.
 
     The load runs in a child process, so this may be called from a notebook. Order: the server's
-    own account, canaries, warm-up, timed requests one at a time, the first canary again.
+    own account, canaries, warm-up, the client floor, the timed load, the first canary again.
 
     Parameters
     ----------
@@ -64,7 +72,7 @@ def confirm(
     prediction
         Decode tokens per second of one stream, as an interval.
     plan
-        Repetitions, lengths, seed and limits.
+        The load, requests, repetitions and launches, lengths, seed and limits.
     identity
         Fields of :class:`Identity` that the server cannot tell. ``settings`` may hold
         ``context_tokens`` and ``slots`` as configured, to be compared with what the server says.
@@ -96,28 +104,45 @@ def confirm(
     assert isinstance(endpoint, Endpoint)
     endpoint.api_key()  # a missing key is said before anything starts
     known = Identity(**{**(engine.identity() if engine else {}), **(identity or {})})
-    pid = engine.pid if engine else None
 
+    if plan.launches > 1 and engine is None:
+        raise InputError(
+            f"launches {plan.launches}: only an engine that is started here can be launched again; "
+            "give an EmbeddedEngine, or launches=1"
+        )
     log = Path(raw_path) if raw_path else None
     # An embedded engine has another port each time it starts, and is the same all the same.
     subject = engine.identity() if engine else endpoint.model_dump()
-    header = {"step": "header", "subject": subject, "plan": plan.model_dump()}
-    with _open_log(log, header, resume) as (kept, file):
-        job = Job(endpoint=endpoint, plan=plan, done=[e["request_number"] for e in _timed(kept)])
-        events = list(kept)
-        total = len(load_canaries(plan.canaries).canaries) + plan.requests + 1
-        done = len(job.done)
-        with closing(_run_child(job)) as run:
-            for event in run:
-                events.append(event)
-                if file:
-                    file.write(json.dumps(event) + "\n")
-                    file.flush()
-                if (text := _text(event)) and on_progress:
-                    done += 1
-                    on_progress(Progress(step=event["step"], done=done, total=total, text=text))
-        if file and engine:
-            file.write(json.dumps({"step": "engine_log", "text": engine.log_tail(500)}) + "\n")
+    header = {"step": "header", "subject": subject, "plan": plan.model_dump(mode="json")}
+    total = plan.launches * (
+        len(load_canaries(plan.canaries).canaries) + plan.warmup + plan.timed + 1 + plan.floor
+    )
+    peaks: list[int] = []
+    restarts = 0
+    with _log(log, header, resume) as path:
+        done = _done(path)
+        steps = sum(map(len, done.values()))
+        for launch in range(plan.launches):
+            if engine and launch:
+                engine.stop()
+                engine.start()
+                endpoint = engine.endpoint
+            pid = engine.pid if engine else None
+            job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
+                      done=sorted(done.get(launch, ())))  # fmt: skip
+            with closing(_run_child(job)) as run:
+                for step in run:
+                    steps += step["step"] in COUNTED
+                    if on_progress:
+                        on_progress(Progress(**step, done=steps, total=total))
+            if engine:
+                restarts += not engine.is_running or engine.pid != pid
+                if engine.is_running and (peak := engine.peak_memory_bytes()):
+                    peaks.append(peak)
+                with path.open("ab") as file:
+                    text = engine.log_tail(500)
+                    Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
+        events = list(parsed(path))
     return assemble(
         events,
         arm=arm or endpoint.model,
@@ -126,14 +151,25 @@ def confirm(
         identity=known.model_copy(update={"machine": machine or known.machine}),
         prediction=prediction,
         harness_revision=_own_version(),
-        peak_memory_bytes=engine.peak_memory_bytes() if engine and engine.is_running else None,
-        restarts=None if engine is None else int(not engine.is_running or engine.pid != pid),
+        peak_memory_bytes=max(peaks, default=None),
+        restarts=restarts if engine else None,
         raw_log=log.name if log else None,
     )
 
 
+def parsed(path: Path) -> Iterator[Event]:
+    """Read a raw log back, with each timed request parsed; done after the run, on purpose."""
+    for event in read_events(path):
+        if event["step"] == "timed":
+            sample = read_sample(exchange_of(event), event["request"])
+            event = {**event, "sample": sample.model_dump(mode="json")}
+        for name in ("response", "reads", "request"):
+            event.pop(name, None)
+        yield event
+
+
 def _run_child(job: Job) -> Generator[Event]:
-    """Run the load and yield its events; the child is gone when this ends, however it ends."""
+    """Run one launch's load and yield its steps; the child is gone when this ends."""
     with tempfile.TemporaryFile() as errors:
         process = spawn("stackchoice.confirm.load", stdout=subprocess.PIPE, stderr=errors)
         try:
@@ -148,8 +184,7 @@ def _run_child(job: Job) -> Generator[Event]:
                 if event["step"] == "end":
                     return
                 if event["step"] == "error":
-                    kind = EndpointError if event["kind"] == "EndpointError" else StackchoiceError
-                    raise kind(event["detail"])
+                    raise _ERRORS.get(event["kind"], StackchoiceError)(event["detail"])
                 yield event
             errors.seek(0)
             tail = errors.read().decode("utf-8", "replace").strip().splitlines()[-3:]
@@ -162,65 +197,46 @@ def _run_child(job: Job) -> Generator[Event]:
 
 
 @contextmanager
-def _open_log(
-    path: Path | None, header: Event, resume: bool
-) -> Iterator[tuple[list[Event], TextIO | None]]:
-    """Open the raw log for appending and give what it holds of this very run."""
-    if path is None:
-        yield [], None
-        return
-    kept: list[Event] = []
-    try:
-        if resume and path.exists() and path.stat().st_size:
-            kept = _kept(path, header)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps(event) + "\n" for event in (header, *kept)]
-        # Rewritten whole and renamed: a half-written last line goes, and nothing else can be lost.
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as whole:
-            whole.writelines(lines)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-        file = path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise PassportError(
-            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-        ) from None
-    with file:
-        yield kept, file
+def _log(path: Path | None, header: Event, resume: bool) -> Iterator[Path]:
+    """Give a log that holds the header and what is kept of this very run."""
+    with tempfile.TemporaryDirectory(prefix="stackchoice-") as folder:
+        if path is None:
+            path, resume = Path(folder) / "raw.jsonl", False
+        try:
+            old = _kept(path, header) if resume and path.exists() and path.stat().st_size else ()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Rewritten whole and renamed: a half-written last line goes, nothing else can be lost.
+            handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            with os.fdopen(handle, "wb") as whole:
+                journal = Journal(whole)
+                for event in (header, *old):
+                    journal.write(event)
+            os.chmod(part, 0o644)
+            os.replace(part, path)
+        except OSError as error:
+            raise PassportError(
+                f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
+            ) from None
+        yield path
 
 
 def _kept(path: Path, header: Event) -> list[Event]:
-    events = []
-    for line in path.read_text("utf-8", "replace").splitlines():
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            break  # the line that was being written when the run was killed
-    if not events or events[0] != header:
+    first, *events = read_events(path) if path.stat().st_size else [{}]
+    if first != header:
         raise PassportError(
             f"{path}: holds another run (endpoint or plan differ); give another raw_path, or "
             "resume=False to replace it"
         )
-    return _timed(events)
+    return [event for event in events if event.get("step") in ("timed", "health")]
 
 
-def _timed(events: list[Event]) -> list[Event]:
-    return [event for event in events if event.get("step") == "timed"]
-
-
-def _text(event: Event) -> str:
-    """One line for people, empty for events that are not a step of their own."""
-    if outcome := event.get("outcome"):
-        return f"canary {outcome['id']}: {outcome['result']}"
-    if event["step"] not in ("warmup", "timed"):
-        return ""
-    sample = event["sample"]
-    if sample["failure"]:
-        return f"{event['step']} request: {sample['failure']}"
-    rate = sample["decode_tokens_per_s"]
-    rated = f"{rate:.1f} tokens/s" if rate else "decode rate unknown"
-    return f"{event['step']} request: TTFT {sample['ttft_s']:.3f} s, {rated}"
+def _done(path: Path) -> dict[int, set[int]]:
+    """Numbers of timed requests that are there already, by launch."""
+    found: dict[int, set[int]] = {}
+    for event in read_events(path):
+        if event["step"] == "timed":
+            found.setdefault(event["launch"], set()).add(event["request_number"])
+    return found
 
 
 def _own_version() -> str:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from stackchoice.confirm.child import exit_with_parent
+from stackchoice.load.child import exit_with_parent
 
 
 def main() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from stackchoice.confirm.endpoint import Endpoint
-from stackchoice.confirm.reading import body_text
-from stackchoice.confirm.untrusted import (
+from stackchoice.errors import EndpointError
+from stackchoice.facts.datum import Record
+from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.reading import body_text
+from stackchoice.load.untrusted import (
     count_of,
     dict_of,
     message_of,
@@ -15,9 +17,7 @@ from stackchoice.confirm.untrusted import (
     text_of,
     visible,
 )
-from stackchoice.confirm.wire import Limits
-from stackchoice.errors import EndpointError
-from stackchoice.facts.datum import Record
+from stackchoice.load.wire import Limits
 
 
 class ServerInfo(Record):
@@ -32,7 +32,7 @@ class ServerInfo(Record):
     chat_template: str | None = None
 
 
-async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
+def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     """Ask ``/v1/models``, ``/props`` (llama.cpp) and ``/version`` (vLLM).
 
     Raises
@@ -40,9 +40,9 @@ async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     EndpointError
         When nothing that speaks HTTP is there, or the key is refused.
     """
-    models, headers = await _get(endpoint, f"{endpoint.api}/models", limits, needed=True)
-    props, _ = await _get(endpoint, f"{endpoint.root}/props", limits)
-    version, _ = await _get(endpoint, f"{endpoint.root}/version", limits)
+    models, headers = _get(endpoint, f"{endpoint.api}/models", limits, needed=True)
+    props, _ = _get(endpoint, f"{endpoint.root}/props", limits)
+    version, _ = _get(endpoint, f"{endpoint.root}/version", limits)
     listed = models.get("data")
     offered = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
     mine = next((m for m in (*offered, {}) if m.get("id") in (endpoint.model, None)), {})
@@ -59,10 +59,10 @@ async def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     )
 
 
-async def _get(
+def _get(
     endpoint: Endpoint, path: str, limits: Limits, *, needed: bool = False
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    answer = await endpoint.get(path, limits)
+    answer = endpoint.get(path, limits)
     if answer.problem:
         if needed:
             raise endpoint.unreachable(answer)

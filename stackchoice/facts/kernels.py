@@ -1,4 +1,4 @@
-"""Facts about kernels: which chip multiplies what, and which kernel a release takes for an encoding.
+"""Facts about kernels: what a chip multiplies, which kernel a release takes for an encoding.
 
 Every row of ``data/kernels/`` is one answer that was read somewhere, for a range of releases. Ids
 of encodings and chips may be patterns (``gguf_*``, ``sm_8[06]``).

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.fit.path import KernelPath
 from stackchoice.read.architecture import Architecture
 from stackchoice.read.declared import Said
 from stackchoice.read.findings import Finding
@@ -99,7 +100,7 @@ class Inspection(Record):
     missing: list[str] = []
     unread: list[str] = Field(default=[], description="what no table here could read")
     findings: list[Finding]
-    paths: list[Any] | None = Field(default=None, description="kernel paths, where asked for")
+    path_there: KernelPath | None = Field(default=None, description="in an engine, where asked")
 
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""

@@ -12,13 +12,13 @@ from pydantic import Field
 from stackchoice.errors import ScoreError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.score import capacity, logs, speed
+from stackchoice.score import capacity, kernels, logs, speed
 from stackchoice.score.engines import engine_id
 from stackchoice.score.judge import judge
 from stackchoice.score.unknown import Unknown
 
-#: Questions about kernels and files, which need the kernel path.
-LATER = ("read_config", "kernel_path")
+#: Questions about files, which are answered by ``inspect``.
+LATER = ("read_config",)
 #: What a question names where it is about arithmetic and no engine.
 NO_ENGINE = ("any", "calculator")
 
@@ -134,7 +134,9 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
 def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -> dict[str, Any]:
     if ask in LATER:
         raise Unknown("comes with the kernel path")
-    function = {**capacity.ASKS, **speed.ASKS, "read_log": logs.read_log}.get(ask)
+    function = {
+        **capacity.ASKS, **kernels.ASKS, **speed.ASKS, "read_log": logs.read_log,
+    }.get(ask)  # fmt: skip
     if function is None:
         raise Unknown(f"no answer to {ask!r} here")
     return function(given, facts, source_url=source)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackchoice.confirm.untrusted import parse_json
-from stackchoice.confirm.wire import Reads
+from stackchoice.load.untrusted import parse_json
+from stackchoice.load.wire import Reads
 
 
 def events(body: Reads) -> Iterator[tuple[int, str, str]]:
     """Yield (time, event name, data) of server-sent events, however the reads split them.
 
-    The time is that of the read that completed the event's last data line.
+    The time is that of the read that completed the event's last data line. Bytes that are no UTF-8
+    stay as lone surrogates, so that the caller can tell them.
     """
     name, lines, at = "", [], 0
     for stamp, raw in _lines(body):
-        line = raw.decode("utf-8", "replace")
+        line = raw.decode("utf-8", "surrogateescape")
         key, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if key == "data":

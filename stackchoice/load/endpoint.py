@@ -12,11 +12,14 @@ from urllib.parse import SplitResult, urlsplit
 import h11
 from pydantic import field_validator
 
-from stackchoice.confirm.wire import Address, Exchange, Limits, Problem, exchange
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
+from stackchoice.load.exchange import exchange, exchange_keeping
+from stackchoice.load.wire import Address, Exchange, Limits, Problem
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+#: A server that does not keep a connection closes it within this time of its answer's end.
+WATCH_S = 0.1
 
 _FIX = {
     Problem.DNS: "check the host name",
@@ -27,6 +30,7 @@ _FIX = {
     Problem.DROPPED: "look at the server's log; it closed the connection without an answer",
     Problem.IDLE_TIMEOUT: "check that the address is an HTTP API, or raise the plan's idle_s",
     Problem.TOTAL_TIMEOUT: "raise the plan's timeout_s",
+    Problem.CLIENT: "close other programs, or raise the limit on open files (ulimit -n)",
     Problem.TOO_LARGE: "give the address of the API; no model answer is that large",
 }
 
@@ -112,8 +116,10 @@ class Endpoint(Record):
         in_clear = not (self.address.secure or self.is_loopback)
         return None if not key or (in_clear and not self.api_key_env) else key
 
-    def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
-        """Serialise one HTTP/1.1 request."""
+    def request(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, close: bool = True
+    ) -> bytes:
+        """Serialise one HTTP/1.1 request; ``close`` asks for the connection's end after it."""
         url = _split(self.base_url)
         data = json.dumps(body).encode() if body is not None else b""
         headers = [
@@ -121,7 +127,7 @@ class Endpoint(Record):
             ("User-Agent", "stackchoice"),
             ("Accept", "text/event-stream, application/json"),
             ("Accept-Encoding", "identity"),
-            ("Connection", "close"),
+            ("Connection", "close" if close else "keep-alive"),
         ]
         if body is not None:
             headers += [("Content-Type", "application/json"), ("Content-Length", str(len(data)))]
@@ -131,14 +137,28 @@ class Endpoint(Record):
         head = http.send(h11.Request(method=method, target=path, headers=headers)) or b""
         return head + data
 
-    async def chat(self, body: dict[str, Any], limits: Limits) -> Exchange:
-        """POST one chat completion; every failure is in the returned exchange."""
-        path = f"{self.api}/chat/completions"
-        return await exchange(self.address, self.request("POST", path, body), limits)
+    def path_of(self, body: dict[str, Any]) -> str:
+        """Path that takes this request: chat, or plain completions for one with a prompt."""
+        return f"{self.api}/{'completions' if 'prompt' in body else 'chat/completions'}"
 
-    async def get(self, path: str, limits: Limits) -> Exchange:
+    def ask(self, body: dict[str, Any], limits: Limits) -> Exchange:
+        """POST one completion on a connection of its own; failures are in the exchange."""
+        measured = exchange(self.address, self.request("POST", self.path_of(body), body), limits)
+        measured.redact(self.api_key() or "")
+        return measured
+
+    def ask_keeping(self, body: dict[str, Any], limits: Limits) -> tuple[Exchange, bool]:
+        """Do the same and offer to keep the connection; tell whether the server really does."""
+        request = self.request("POST", self.path_of(body), body, close=False)
+        measured, kept = exchange_keeping(self.address, request, limits, WATCH_S)
+        measured.redact(self.api_key() or "")
+        return measured, kept
+
+    def get(self, path: str, limits: Limits) -> Exchange:
         """GET one path of the server."""
-        return await exchange(self.address, self.request("GET", path), limits)
+        measured = exchange(self.address, self.request("GET", path), limits)
+        measured.redact(self.api_key() or "")
+        return measured
 
     def unreachable(self, failed: Exchange) -> EndpointError:
         """Word an exchange that never became an HTTP answer as an error for the user."""

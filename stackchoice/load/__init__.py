@@ -1,0 +1,1 @@
+"""The load client: raw sockets, stamps first, parsing after the run. Importable alone."""

@@ -1,0 +1,29 @@
+"""One request on a connection of its own."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+from stackchoice.load.loop import Loop
+from stackchoice.load.wire import Address, Exchange, Limits
+
+
+def exchange(address: Address, request: bytes, limits: Limits) -> Exchange:
+    """Send one request on a new connection and read its response; failures are returned."""
+    return exchange_keeping(address, request, limits, 0)[0]
+
+
+def exchange_keeping(
+    address: Address, request: bytes, limits: Limits, watch_s: float
+) -> tuple[Exchange, bool]:
+    """Do the same, and tell whether the connection is still there ``watch_s`` later."""
+    loop = Loop(address, limits, reuse=watch_s > 0)
+    finished: list[Exchange] = []
+    try:
+        loop.send(request, finished.append)
+        loop.run(lambda: bool(finished))
+        until = finished[0].ended_ns + round(watch_s * 1e9)
+        loop.run(lambda: not loop.kept or perf_counter_ns() >= until)
+        return finished[0], loop.kept > 0
+    finally:
+        loop.close()

@@ -1,0 +1,60 @@
+"""The raw log: one line for each finished request, from which everything else is read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from stackchoice.load.wire import Exchange, Problem
+
+_TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
+
+
+class Journal:
+    """Appends events to a file; each line is whole or it is not there for a reader."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Append one event and hand it to the system."""
+        self._file.write(json.dumps(event).encode() + b"\n")
+        self._file.flush()
+
+
+def entry(measured: Exchange, **more: Any) -> dict[str, Any]:
+    """Return one exchange as an event, to which :func:`exchange_of` is the way back."""
+    raw = b"".join(data for _, data in measured.reads).decode("latin-1")
+    times = {name: getattr(measured, name) for name in _TIMES}
+    reads = [[at - measured.sent_ns, len(data)] for at, data in measured.reads]
+    told = {"problem": measured.problem, "detail": measured.detail, "reused": measured.reused,
+            "resent": measured.resent, "reads": reads, "response": raw}  # fmt: skip
+    return {**more, **times, **told}
+
+
+def exchange_of(event: dict[str, Any]) -> Exchange:
+    """Rebuild an exchange from its event."""
+    raw, at = event["response"].encode("latin-1"), 0
+    measured = Exchange(**{name: event[name] for name in _TIMES})
+    for after, size in event["reads"]:
+        measured.reads.append((measured.sent_ns + after, raw[at : at + size]))
+        at += size
+    measured.problem = Problem(event["problem"]) if event["problem"] else None
+    measured.detail = event["detail"]
+    measured.reused, measured.resent = event["reused"], event["resent"]
+    return measured
+
+
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log up to the first line that is not whole."""
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                event = json.loads(line)
+            except ValueError:
+                return  # being written when the run was killed
+            if not line.endswith(b"\n") or not isinstance(event, dict):
+                return
+            yield event

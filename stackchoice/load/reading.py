@@ -1,0 +1,281 @@
+"""From stamped raw reads to one sample: pure functions, run after the exchange."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from stackchoice.facts.datum import Evidence
+from stackchoice.load.records import Failure, Sample, Usage
+from stackchoice.load.sse import events
+from stackchoice.load.untrusted import (
+    count_of,
+    dict_of,
+    message_of,
+    parse_json,
+    rate_of,
+    text_of,
+    visible,
+)
+from stackchoice.load.wire import Exchange, Framing, Problem
+
+#: Chunks that one token may add at the end, when a parser lets go of what it held back.
+_FLUSHED_CHUNKS = 2
+#: From here on chunks are called bundled.
+BUNDLED = 1.05
+
+
+@dataclass
+class _Stream:
+    """What the events of one answer add up to."""
+
+    tokens: list[tuple[int, int]] = field(default_factory=list)  # (time, characters) a chunk
+    first_answer_ns: int | None = None
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] = field(default_factory=dict)
+    counted: list[tuple[int, int]] = field(default_factory=list)  # (time, tokens so far)
+    timings: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    garbage: str | None = None
+    empty_because: str = "the answer holds no token"
+    done: bool = False
+
+    def take(self, at_ns: int, event: dict[str, Any]) -> None:
+        if event.get("error"):
+            self.error = self.error or message_of(event)
+            return
+        self.model = self.model or text_of(event.get("model")) or None
+        self.usage = dict_of(event.get("usage")) or self.usage
+        self.timings = dict_of(event.get("timings")) or self.timings
+        choices = event.get("choices")
+        for choice in choices[:1] if isinstance(choices, list) else []:
+            choice = dict_of(choice)
+            self.finish_reason = text_of(choice.get("finish_reason")) or self.finish_reason
+            delta = dict_of(choice.get("delta")) or dict_of(choice.get("message"))
+            if self._token(at_ns, delta, text_of(choice.get("text"))) and event.get("usage"):
+                self.counted.append((at_ns, count_of(self.usage.get("completion_tokens")) or 0))
+
+    def _token(self, at_ns: int, delta: dict[str, Any], text: str) -> bool:
+        answer = text + text_of(delta.get("content")) + text_of(delta.get("refusal"))
+        answer += _calls(delta)
+        # Servers name the reasoning channel one way or the other; some send both with one text.
+        reasoning = text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning"))
+        if not (answer or reasoning):
+            return False
+        self.tokens.append((at_ns, len(answer) + len(reasoning)))
+        if answer and self.first_answer_ns is None:
+            self.first_answer_ns = at_ns
+        self.text.append(answer)
+        self.reasoning.append(reasoning)
+        return True
+
+    def first_tokens(self, completion: int) -> tuple[float, Evidence]:
+        """Tokens that came with the first read, and how that is known."""
+        first_ns = self.tokens[0][0]
+        if len(self.counted) > 1:
+            so_far = [n for at, n in self.counted if at == first_ns]
+            if so_far and 0 < so_far[-1] < completion:
+                return so_far[-1], Evidence.REPORTED
+        early = [characters for at, characters in self.tokens if at == first_ns]
+        if completion <= BUNDLED * len(self.tokens) and len(early) == 1:
+            return 1, Evidence.COMPUTED
+        share = sum(early) / sum(characters for _, characters in self.tokens)
+        return max(1.0, share * completion), Evidence.INFERRED
+
+
+def read_sample(
+    measured: Exchange, request: dict[str, Any] | None = None, *, expect_stop: bool = False
+) -> Sample:
+    """Parse one exchange; never raises for what a server may have sent.
+
+    Parameters
+    ----------
+    measured
+        The kept bytes and times.
+    request
+        The request's JSON, against whose limit the server's count of tokens is checked.
+    expect_stop
+        The task ends by itself: an answer that was cut at the limit is a failure.
+    """
+    framing = Framing.of(measured)
+    base: dict[str, Any] = {"status": framing.status, **_client_times(measured)}
+    if framing.status is not None and framing.status != 200:
+        failure, detail = _refused(framing)
+        return Sample(**base, failure=failure, failure_detail=detail)
+    stream = _Stream()
+    if "event-stream" in framing.headers.get("content-type", "").lower():
+        for at, name, data in events(framing.body):
+            _take_event(stream, at, name, data)
+    elif framing.status:
+        _take_other(stream, framing)
+    failure, detail = _failure(measured, framing, stream)
+    if failure is None and expect_stop and stream.finish_reason == "length":
+        failure, detail = Failure.LENGTH_TRUNCATED, "cut at the token limit"
+    return Sample(**base, **_figures(measured, stream, request or {}), failure=failure,
+                  failure_detail=detail)  # fmt: skip
+
+
+def body_text(measured: Exchange) -> tuple[int | None, dict[str, str], str]:
+    """Return status, headers and the body as text."""
+    framing = Framing.of(measured)
+    return framing.status, framing.headers, framing.text
+
+
+def _client_times(measured: Exchange) -> dict[str, Any]:
+    times: dict[str, Any] = {"resent": measured.resent}
+    if measured.intended_ns:
+        times["slip_s"] = max(0, measured.started_ns - measured.intended_ns) / 1e9
+    if measured.connected_ns:
+        fresh = 0 if measured.reused else measured.connected_ns - measured.started_ns
+        times["connect_s"] = fresh / 1e9
+    if measured.reads:
+        times["first_byte_s"] = (measured.reads[0][0] - measured.sent_ns) / 1e9
+    return times
+
+
+def _take_event(stream: _Stream, at_ns: int, name: str, data: str) -> None:
+    if data.strip() == "[DONE]":
+        stream.done = True
+    elif not data.isascii() and not _is_utf8(data):
+        stream.garbage = stream.garbage or f"an event is not UTF-8: {visible(data, 200)}"
+    elif (event := parse_json(data)) is None:
+        stream.garbage = stream.garbage or f"an event is no JSON object: {visible(data, 200)}"
+    elif name == "error":
+        stream.error = stream.error or message_of(event)
+    else:
+        stream.take(at_ns, event)
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether text that was decoded with escapes for wrong bytes holds none of these."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refused(framing: Framing) -> tuple[Failure, str]:
+    text, status = framing.text, framing.status or 0
+    answer = parse_json(text)
+    message = message_of(answer) if answer else visible(" ".join(text.split()), 300)
+    if status in (429, 503):
+        return Failure.ADMISSION_REJECTED, message
+    if status == 413 or (status in (400, 422) and _is_of_context(text.lower())):
+        return Failure.CONTEXT_REJECTED, message
+    if where := framing.headers.get("location"):
+        message = f"redirected to {visible(where, 200)}; give that address"
+    kind = Failure.SERVER_ERROR if status >= 500 else Failure.REJECTED
+    return kind, f"status {status}: {message}"
+
+
+def _is_of_context(text: str) -> bool:
+    """Whether a refusal speaks of a prompt that is too long, in the words of common servers."""
+    if "context" in text or "max_model_len" in text:
+        return True
+    of_length = any(word in text for word in ("input length", "prompt is", "input is", "tokens"))
+    return of_length and any(word in text for word in ("exceed", "too long", "must be <="))
+
+
+def _take_other(stream: _Stream, framing: Framing) -> None:
+    """Take status 200 with something else than the event stream that was asked for."""
+    text = framing.text
+    answer = parse_json(text)
+    if answer and answer.get("error"):
+        stream.error = message_of(answer)
+        return
+    kind = visible(framing.headers.get("content-type", "no content type"), 80)
+    start = visible(" ".join(text.split()), 120)
+    stream.empty_because = f"not an event stream but {kind}: {start}"
+
+
+def _failure(measured: Exchange, framing: Framing, stream: _Stream) -> tuple[Failure | None, str]:
+    problem = measured.problem
+    said = problem and f"{problem.value} ({measured.detail})"
+    if problem is Problem.CLIENT:
+        return Failure.CLIENT_FAULT, said or ""
+    if stream.error is not None:
+        return Failure.MID_STREAM_ERROR, stream.error
+    if stream.garbage is not None and not (problem and not stream.done):
+        return Failure.MALFORMED, stream.garbage
+    if said and not stream.done:
+        kinds = {
+            Problem.CANCELLED: Failure.CANCELLED, Problem.TOO_LARGE: Failure.OVERSIZED,
+            Problem.IDLE_TIMEOUT: Failure.TIMEOUT, Problem.TOTAL_TIMEOUT: Failure.TIMEOUT,
+            Problem.CONNECT_TIMEOUT: Failure.TIMEOUT,
+        }  # fmt: skip
+        return kinds.get(problem, Failure.TRANSPORT), said  # type: ignore[arg-type]
+    if framing.error and not stream.done:
+        return Failure.TRANSPORT, f"not framed as HTTP: {framing.error}"
+    if not stream.tokens:
+        return Failure.NO_TOKENS, stream.empty_because
+    if not stream.finish_reason:
+        mark = "finish reason" if stream.done else "[DONE] and finish reason"
+        return Failure.TRUNCATED_STREAM, f"the stream ended without {mark}"
+    return None, ""
+
+
+def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> dict[str, Any]:
+    prompt = count_of(stream.usage.get("prompt_tokens"))
+    cached = count_of(dict_of(stream.usage.get("prompt_tokens_details")).get("cached_tokens"))
+    usage, completion = _counted(stream, request)
+    figures: dict[str, Any] = {
+        "server_prefill_tokens_per_s": rate_of(stream.timings.get("prompt_per_second")),
+        "server_decode_tokens_per_s": rate_of(stream.timings.get("predicted_per_second")),
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "cached_tokens": cached,
+        "usage": usage,
+        "content_chunks": len(stream.tokens),
+        "finish_reason": stream.finish_reason and visible(stream.finish_reason, 80),
+        "model": stream.model and visible(stream.model, 200),
+        "text": "".join(stream.text),
+        "reasoning": "".join(stream.reasoning),
+    }
+    if not stream.tokens:
+        return figures
+    sent, first, last = measured.sent_ns, stream.tokens[0][0], stream.tokens[-1][0]
+    late = (sent - measured.intended_ns) / 1e9 if measured.intended_ns else 0.0
+    ttft, whole = (first - sent) / 1e9, (last - sent) / 1e9
+    figures |= {"ttft_s": ttft, "intended_ttft_s": ttft + late,
+                "end_to_end_s": whole, "intended_end_to_end_s": whole + late}  # fmt: skip
+    if stream.first_answer_ns is not None:
+        figures["answer_ttft_s"] = (stream.first_answer_ns - sent) / 1e9
+    stamps = sorted({at for at, _ in stream.tokens})
+    if gaps := [(b - a) / 1e9 for a, b in pairwise(stamps)]:
+        figures |= {"gap_median_s": statistics.median(gaps), "gap_max_s": max(gaps)}
+    if prompt is not None and ttft > 0:
+        figures["prefill_tokens_per_s"] = max(prompt - (cached or 0), 0) / ttft
+    if completion is not None and completion > 1 and last != first:
+        early, evidence = stream.first_tokens(completion)
+        figures |= {"first_tokens": early, "first_tokens_evidence": evidence}
+        if completion > early:
+            itl = (last - first) / 1e9 / (completion - early)
+            figures |= {"itl_s": itl, "decode_tokens_per_s": 1 / itl}
+    return figures
+
+
+def _counted(stream: _Stream, request: dict[str, Any]) -> tuple[Usage, int | None]:
+    """Judge the server's count: a count that cannot be true leaves the tokens unknown."""
+    completion = count_of(stream.usage.get("completion_tokens"))
+    if completion is None:
+        return Usage.MISSING, None
+    asked = count_of(request.get("max_tokens"))
+    too_few = len(stream.tokens) > completion + _FLUSHED_CHUNKS or (completion == 0 < len(
+        stream.tokens))  # fmt: skip
+    if too_few or (asked is not None and completion > asked + 1):
+        return Usage.CONTRADICTED, None
+    return Usage.REPORTED, completion
+
+
+def _calls(delta: dict[str, Any]) -> str:
+    calls = delta.get("tool_calls")
+    functions = (
+        [dict_of(dict_of(c).get("function")) for c in calls] if isinstance(calls, list) else []
+    )
+    return "".join(text_of(f.get("name")) + text_of(f.get("arguments")) for f in functions)

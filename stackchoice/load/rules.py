@@ -1,0 +1,44 @@
+"""The rules of a run, read from ``data/run_rules.yaml`` before it starts."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import read_yaml
+
+
+class Limit(Record):
+    """One limit on the client, with its rule in words."""
+
+    id: str
+    value: float
+    rule: str
+    evidence: Evidence
+
+
+class Rules(Record):
+    """Floors of percentiles and limits on the client, with the sha256 of what was read."""
+
+    percentile_floors: dict[str, int]
+    percentile_source: dict[str, Any]
+    client_limits: tuple[Limit, ...]
+    assumed_launch_scatter: dict[str, Any]
+    sha256: str
+
+    def limit(self, name: str) -> float:
+        """Return the value of one limit."""
+        return next(limit.value for limit in self.client_limits if limit.id == name)
+
+
+@lru_cache
+def load_rules() -> Rules:
+    """Read the rules of this release."""
+    path = data_dir() / "run_rules.yaml"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    tree = read_yaml(path)
+    tree["percentile_source"] = {k: str(v) for k, v in tree["percentile_source"].items()}
+    return Rules.model_validate({**tree, "sha256": digest})
