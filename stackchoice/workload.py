@@ -33,13 +33,16 @@ class Need(Record):
 
 
 class Situation(Record):
-    """What the predicates look at: the point, and what follows from machines and volume."""
+    """What the predicates look at: the point, and what follows from machines and volume.
+
+    ``mean_utilisation`` may be what works it out, which is then asked only where a rule needs it.
+    """
 
     scenario: Scenario
     point: Point
     machines: list[Machine]
     devices: int
-    mean_utilisation: float | None
+    mean_utilisation: float | Callable[[], float | None] | None
     thresholds: dict[str, float]
 
 
@@ -180,9 +183,10 @@ def _low_or_spiky(s: Situation) -> bool | None:
     pattern = s.point["workload.volume_pattern"]
     if pattern in ("spiky", "unpredictable"):
         return True
-    if s.mean_utilisation is None:
+    use = s.mean_utilisation() if callable(s.mean_utilisation) else s.mean_utilisation
+    if use is None:
         return None
-    return s.mean_utilisation < s.thresholds["low_utilisation"]
+    return use < s.thresholds["low_utilisation"]
 
 
 def _no_rotation(s: Situation) -> bool | None:

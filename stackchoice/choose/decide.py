@@ -93,7 +93,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main),
+        board=board(scenario, facts, point, main, cost),
         trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),

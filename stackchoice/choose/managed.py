@@ -31,10 +31,7 @@ def managed_candidates(
 ) -> list[Candidate]:
     """Judge every candidate seller (all of them where the scenario says ``any``)."""
     wanted = scenario.candidates.sellers
-    found = [
-        candidate for seller, candidate in _priced(scenario, facts, point, volume, memo)
-        if wanted == "any" or seller in wanted
-    ]  # fmt: skip
+    found = _priced(scenario, facts, point, volume, memo, wanted)
     if not found:
         whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
         found = [
@@ -58,7 +55,7 @@ def overlooked(
     taken: Candidate | None, memo: Memo,
 ) -> Candidate | None:  # fmt: skip
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = [candidate for _, candidate in _priced(scenario, facts, point, volume, memo)]
+    found = _priced(scenario, facts, point, volume, memo, "any")
     best = best_seller(found)
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
@@ -67,10 +64,14 @@ def overlooked(
 
 
 def _priced(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
-) -> list[tuple[str, Candidate]]:
-    """Return every seller of the model as a candidate, by id, with the bill of this volume."""
-    listed = offers(scenario, facts)
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo,
+    wanted: list[str] | str,
+) -> list[Candidate]:  # fmt: skip
+    """Return the wanted sellers of the model as candidates, with the bill of this volume."""
+    listed = [
+        (seller, offer) for seller, offer in offers(scenario, facts)
+        if wanted == "any" or seller.id in wanted
+    ]  # fmt: skip
 
     def judged(p: Point, f: Facts) -> list[Candidate]:
         return [
@@ -87,16 +88,16 @@ def _priced(
             for seller, offer in listed
         ]
 
-    found = memo.recall(("sellers",), point, facts, judged)
+    found = memo.recall(("sellers", str(wanted)), point, facts, judged)
     if volume is None:
-        return [(seller.id, c) for (seller, _), c in zip(listed, found, strict=True)]
+        return found
     evidence = weakest(Evidence.STATED, volume.evidence)
     return [
-        (seller.id, candidate.model_copy(
+        candidate.model_copy(
             update={"usd_per_month": metered_usd(volume, offer.price), "evidence": evidence}
-        ))
-        for (seller, offer), candidate in zip(listed, found, strict=True)
-    ]  # fmt: skip
+        )
+        for (_, offer), candidate in zip(listed, found, strict=True)
+    ]
 
 
 def _checks(

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stackchoice.choose import Decision, decide
+from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
@@ -42,6 +43,9 @@ SECTIONS = {
     "cost": "Cost",
     "options": "Options and eliminations",
     "change": "What would change the answer",
+    "runnable": "How to run it",
+    "plan": "Before the card is bought",
+    "review": "What a review board asks",
     "fixed": "What was held fixed",
     "quality": "Quality evidence",
     "live": "The live run",
@@ -135,12 +139,19 @@ class Report:
             "decode": self._decode(),
             "kernels": self._kernels(),
             "ledger": lambda: self._ledger,
+            "defended": lambda: self._defended,
             "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property
     def _quotes(self) -> tuple[list[Quote], str]:
         return quotes(self.facts, self.decision.fit.model, self.today)
+
+    @cached_property
+    def _defended(self) -> dict[str, Any]:
+        from stackchoice.present.defended import defence_context  # which needs this module
+
+        return defence_context(defend(self.scenario, self.facts))
 
     @cached_property
     def _ledger(self) -> Score:
