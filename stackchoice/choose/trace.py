@@ -8,6 +8,7 @@ from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import Shape
+from stackchoice.choose.shape_steps import shape_steps
 from stackchoice.choose.site import places, site_of, speed_at
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
@@ -72,7 +73,7 @@ def trace(
         *_fit_steps(main),
         *_elimination_steps(facts, main),
         *_push_steps(main),
-        *_shape_steps(numbers),
+        *shape_steps(numbers),
         *_ops_steps(main),
         *_cost_steps(main),
     ]
@@ -222,42 +223,6 @@ def _push_steps(main: Answer) -> list[Step]:
             Step(
                 question="workload shape", rule=main.best_rule.rule, evidence=Evidence.STATED,
                 text=f"best self-hosted answer: {main.best.title}, because {main.best_rule.why}",
-            )
-        )  # fmt: skip
-    return steps
-
-
-def _shape_steps(numbers: Shape | None) -> list[Step]:
-    """What the traffic does to the best self-hosted configuration."""
-    steps = []
-    if numbers and numbers.phases and numbers.binding:
-        phases, binding = numbers.phases, numbers.binding
-        steps.append(
-            Step(
-                question="workload shape", rule="phases", evidence=binding.evidence,
-                text=f"a request takes {phases.prefill_s.middle:,.2f} s in prefill and "
-                f"{phases.decode_s.middle:,.2f} s in decode beside {phases.batch - 1} others; "
-                f"{binding.binds} binds",
-                facts=[f"{name} {getattr(binding, name):.0%} of the chip's time"
-                       for name in ("compute", "bandwidth", "capacity")],
-            )
-        )  # fmt: skip
-    if numbers and numbers.peak:
-        peak = numbers.peak
-        steps.append(
-            Step(
-                question="workload shape", rule="replicas-at-peak", evidence=peak.evidence,
-                text=f"{peak.peak_per_s:,.3g} requests/s take {peak.fast.total} to "
-                f"{peak.slow.total} replicas, {peak.slow.spares} of them spare; "
-                f"{peak.replicas_there} are there",
-                facts=["the more of: rate under the cap, Erlang's C on the slots admitted"],
-            )
-        )  # fmt: skip
-    for dispute in numbers.disputes if numbers else ():
-        steps.append(
-            Step(
-                question="workload shape", rule="conflict", evidence=Evidence.INFERRED,
-                text=f"{' against '.join(dispute.measures)}: {dispute.resolution}",
             )
         )  # fmt: skip
     return steps
