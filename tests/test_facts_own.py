@@ -12,7 +12,7 @@ from stackchoice.errors import FactsError
 from stackchoice.facts.survey import last_day, survey
 
 HOURS = """hours:
-  - {machine: h100_sxm, seller: our contract, terms: "12 months", starts: '2026-11-01',
+  - {machine: h100_sxm, seller: ours, kind: reserved, terms: 12 months, starts: '2026-11-01',
      usd_per_device_hour: '0.70', source: {title: contract 4711, as_of: '2026-11-01'}}
 """
 CARD = """machines:
