@@ -199,8 +199,7 @@ def requests_per_s(
     if len(rates) < 3:
         return None
     return Interval(
-        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s",
-        evidence=Evidence.INFERRED,
+        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s", evidence=Evidence.INFERRED,
         rests_on=["single-stream efficiencies carried over to a full batch"],
     )  # fmt: skip
 
