@@ -159,28 +159,25 @@ def against_managed(results: list[PushResult], alive: set[str]) -> list[Conflict
 
 
 def _push(rule: Rule, situation: Situation) -> PushResult:
-    unknown: list[str] = []
-    holds: bool | None = True
-    for names, wanted in ((rule.when, True), (rule.unless, False)):
-        for name in names:
-            value = PREDICATES[name](situation)
-            if value is None:
-                unknown.append(name)
-            elif value is not wanted:
-                holds = False
-                break
-        if holds is False:
-            break
-    if holds is False:
-        unknown = []
-    elif unknown:
-        holds = None
+    holds, unknown = _holds(rule, situation)
     # A rule was checked when it was read; thousands of its copies a decision need no second look.
     return PushResult.model_construct(
         rule=rule.id, holds=holds, unknown=unknown, source=rule.source.label,
         favours=rule.favours, precedence=rule.precedence, default=rule.default, text=rule.text,
         why=rule.why, how_far=rule.how_far, resolves=rule.resolves, question=rule.question,
     )  # fmt: skip
+
+
+def _holds(rule: Rule, situation: Situation) -> tuple[bool | None, list[str]]:
+    """Whether every condition holds; where none fails and some are unknown, which those are."""
+    unknown = []
+    for name, wanted in [*((n, True) for n in rule.when), *((n, False) for n in rule.unless)]:
+        value = PREDICATES[name](situation)
+        if value is None:
+            unknown.append(name)
+        elif value is not wanted:
+            return False, []
+    return (None if unknown else True), unknown
 
 
 def _input(path: str) -> Callable[[Situation], bool | None]:
