@@ -8,11 +8,13 @@ from stackchoice.errors import InputError, ScenarioError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
+from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import KernelPath, artifact_parts, paths
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.meaning import Alternative, Meaning, alternatives, meanings
 from stackchoice.fit.path.support import Feature, caught_up
 from stackchoice.fit.path.wall import PlaceRow, WallRow, encodings_on, places_for
+from stackchoice.sizing import config_model
 
 
 class EngineWall(Record):
@@ -43,15 +45,15 @@ def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
 
     Raises
     ------
-    ScenarioError
-        When the engine is not in the fact base.
+    ScenarioError, InputError
+        When the engine is not in the fact base, or the release no number or day.
     """
     name, _, release = text.partition("==")
     known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
     engine = known.get(name.strip().lower())
     if engine is None:
         raise _unknown("engine", name, list(facts.engines))
-    return engine, release.strip() or None
+    return engine, checked_release(release.strip() or None, engine, facts.kernels)
 
 
 def engine_wall(engine: str, machine: str, facts: Facts | None = None) -> EngineWall:
@@ -84,6 +86,11 @@ def model_wall(
         A model of the fact base, or the path of a checkpoint.
     artifact
         Id of one of its artifacts; the first quantised one when not given.
+
+    Raises
+    ------
+    ScenarioError, InputError
+        When a name is not in the fact base, or nobody read how the artifact is stored.
     """
     facts = facts or load_facts()
     known, chosen, parts = _parts(model, artifact, facts)
@@ -118,13 +125,28 @@ def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artif
     if model not in facts.models:
         if not Path(model).exists():
             raise _unknown("model", model, list(facts.models), ", or give the path of its files")
-        raise InputError(f"{model}: use stackchoice inspect for files")
+        if artifact is not None:
+            raise InputError("--artifact belongs to a model of the fact base; leave it out")
+        return _parts_of_files(Path(model), facts)
     known = facts.models[model]
     ids = [a.id for a in known.artifacts]
     if artifact is not None and artifact not in ids:
         raise _unknown("artifact", artifact, ids)
     chosen = known.artifact(artifact) if artifact else _first_quantised(known, facts)
     return known, chosen, artifact_parts(known, chosen, facts)
+
+
+def _parts_of_files(path: Path, facts: Facts) -> tuple[Model, Artifact, list[WeightPart]]:
+    """Return a checkpoint on disk as a model with one artifact."""
+    from stackchoice.read import inspect_checkpoint
+    from stackchoice.read.checkpoint import open_checkpoint
+    from stackchoice.read.kernels import weight_parts
+
+    found = inspect_checkpoint(path, facts)
+    known = config_model(path.name, open_checkpoint(path, facts).config)
+    form = found.format if found.format in ("gguf", "mlx") else "safetensors"
+    own = known.artifacts[0].model_copy(update={"format": form})
+    return known, own, weight_parts(found, facts)
 
 
 def _first_quantised(model: Model, facts: Facts) -> Artifact:
@@ -146,84 +168,3 @@ def _unknown(what: str, name: str, known: list[str], more: str = "") -> Scenario
     return ScenarioError(
         f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
     )
-
-
-def describe_engine(wall: EngineWall) -> str:
-    """Return an engine's wall as text for a terminal, best first."""
-    lines = [f"{wall.engine} {wall.release} on {wall.machine} ({wall.chip})"]
-    verdict = ""
-    for row in wall.rows:
-        if row.verdict != verdict:
-            verdict = row.verdict
-            lines.append(f"  {verdict}")
-        files = f" [{', '.join(row.containers)}]" if row.containers else ""
-        lines.append(f"    {row.name}, {row.part}{files}: {_said(row)}")
-    if not wall.rows:
-        lines.append("  unknown: no source tells of any encoding")
-    return "\n".join(lines)
-
-
-def _said(row: WallRow) -> str:
-    prefill, decode = row.path.prefill, row.path.decode
-    if prefill.loads is None:
-        return prefill.note
-    texts = [f"{prefill.arithmetic or 'unknown arithmetic'}"]
-    if decode.arithmetic != prefill.arithmetic:
-        texts = [f"prefill {texts[0]}, decode {decode.arithmetic or 'unknown arithmetic'}"]
-    if prefill.kernel not in ("", "none"):
-        texts.append(prefill.kernel)
-    if prefill.note:
-        texts.append(prefill.note)
-    return "; ".join(texts) + f" ({prefill.evidence.value if prefill.evidence else 'unknown'})"
-
-
-def describe_model(wall: ModelWall) -> str:
-    """Return a file's wall as text for a terminal."""
-    lines = [f"{wall.model}, {wall.artifact}"]
-    lines += [
-        f"  {p.part}: {p.encoding}" + (f" [{p.container}]" if p.container else "")
-        + (f", {p.modules:,} modules" if p.modules else "")
-        for p in wall.parts
-    ]  # fmt: skip
-    if wall.path is not None:
-        return "\n".join(lines + _detail(wall))
-    shown: dict[str, list[str]] = {}
-    for place in wall.places:
-        shown.setdefault(place.verdict, []).append(
-            f"{place.engine} {place.release}: {place.chip_name}"
-        )
-    for verdict, where in shown.items():
-        if verdict == "unknown":
-            lines.append(f"  unknown in {len(where)} pairs of engine and chip")
-            continue
-        lines.append(f"  {verdict}")
-        lines += [f"    {text}" for text in where]
-    return "\n".join(lines)
-
-
-def _detail(wall: ModelWall) -> list[str]:
-    path = wall.path
-    assert path is not None
-    loads = {True: "loads", False: "is refused", None: "may load: unknown"}[path.loads]
-    lines = [f"  {path.engine} {path.release} on {path.chip_name}: {loads}"]
-    for part, meaning in zip(path.parts, wall.meanings, strict=True):
-        lines.append(f"    {meaning.part}")
-        for phase, text in ((part.prefill, meaning.prefill), (part.decode, meaning.decode)):
-            said = f"      {phase.phase}: {phase.arithmetic or 'unknown'}; {text}"
-            if phase.as_checkpoint_declares is not None:
-                said += "; as the file asks" if phase.as_checkpoint_declares else (
-                    "; NOT as the file asks"
-                )  # fmt: skip
-            if phase.source is not None and phase.evidence is not None:
-                said += f" ({phase.evidence.value}, {phase.releases}: {phase.source.label})"
-            lines.append(said)
-    lines += [
-        f"    {f.name}: {f.answer}" + (f", first {f.since}" if f.since else "")
-        + (f"; {f.note}" if f.note else "")
-        for f in wall.features
-    ]  # fmt: skip
-    lines += [
-        f"    native here: {a.artifact} in {a.engine} {a.release}, {a.arithmetic}"
-        for a in wall.alternatives[:6]
-    ]
-    return lines

@@ -75,17 +75,23 @@ def _passport(path: Path) -> list[MeasuredRate]:
     given = [s.completion_tokens for s in passport.samples if s.completion_tokens]
     prompt = int(median(asked)) if asked else None
     results, found = passport.results, []
+    identity = passport.identity
+    names = (identity.model or identity.endpoint_model, identity.runtime, identity.weight_format)
+    origin = "a passport of " + (shown(", ".join(filter(None, names))) or "nothing named")
     if results.decode_tokens_per_s:
         found.append(
             MeasuredRate(
                 phase="decode", tokens_per_s=results.decode_tokens_per_s.median,
                 context_tokens=(prompt or 0) + (int(median(given)) // 2 if given else 0),
+                origin=origin,
             )
         )  # fmt: skip
     prefill = results.server_prefill_tokens_per_s or results.prefill_tokens_per_s
     if prefill:
         found.append(
-            MeasuredRate(phase="prefill", tokens_per_s=prefill.median, prompt_tokens=prompt)
+            MeasuredRate(
+                phase="prefill", tokens_per_s=prefill.median, prompt_tokens=prompt, origin=origin
+            )
         )
     if not found:
         raise InputError(f"{path}: holds no rate of decode or prefill; measure again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from stackchoice.errors import ConfigError, InputError, ScenarioError
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
@@ -107,6 +108,11 @@ def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
         raise ConfigError(f"{path}: is not JSON; give a model's config.json") from None
     if not isinstance(config, dict):
         raise ConfigError(f"{path}: holds no mapping of keys; give a model's config.json")
+    return config_model(path.name, config, weights_gb)
+
+
+def config_model(name: str, config: dict[str, Any], weights_gb: float | None = None) -> Model:
+    """Return a model of which only the config is known, with one artifact."""
     note = "read from the file given"
     weights = Datum[int]()
     if weights_gb is not None:
@@ -114,8 +120,8 @@ def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
             value=round(weights_gb * GB), evidence=Evidence.ASSUMED, note="given with the command"
         )
     return Model(
-        id=path.name,
-        name=path.name,
+        id=name,
+        name=name,
         licence=Datum[str](),
         config=Datum[dict](value=config, evidence=Evidence.ASSUMED, note=note),
         parameters=Datum[int](),
@@ -124,7 +130,7 @@ def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
         modalities=Datum[list[str]](),
         artifacts=[
             Artifact(
-                id=path.name, label="as given", format="safetensors", encoding="unknown",
+                id=name, label="as given", format="safetensors", encoding="unknown",
                 weights_bytes=weights,
             )
         ],

@@ -152,6 +152,15 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
 (Worker_TP0 pid=129) WARNING 07-05 17:28:26 [kv_cache_utils.py:1208] Add 3 padding layers, may waste at most 6.25% KV cache memory
 """, {"cudagraph_mode": "PIECEWISE", "padding_layers": 3, "padding_layers_waste_pct": 6.25},
      ["cudagraph_mode_reduced", "padding_layers"]),
+    ("https://github.com/noonghunna/club-3090/issues/747", "vllm",
+     "(Worker_TP0 pid=184) INFO 07-21 04:58:26 [flashinfer.py:780] FlashInfer resolved query dtypes: prefill=torch.bfloat16, decode=torch.bfloat16, decode_backend=flashinfer-native, kv_cache_dtype=torch.float8_e4m3fn, arch=sm86\n",
+     {"compute_capability": "8.6"}, []),
+    ("https://github.com/vllm-project/vllm-omni/pull/1434 (experts)", "vllm",
+     "(Worker pid=55635) [Stage-1] WARNING 02-23 03:40:36 [fused_moe.py:1087] Using default MoE config. Performance might be sub-optimal! Config file not found at /x/configs/E=128,N=384,device_name=NVIDIA_H800.json\n",
+     {"device_name": "NVIDIA_H800"}, ["moe_untuned"]),
+    ("0.33 on ROCm", "vllm",
+     "(EngineCore pid=7) INFO 11-20 09:00:01 [rocm.py:904] Using ROCM_ATTN backend out of potential backends: ['ROCM_ATTN', 'TRITON_ATTN'].\n(EngineCore pid=7) INFO 11-20 09:00:09 [gpu_worker.py:773] Available KV cache memory: 100.5 GiB\n",
+     {"attention_backend": "ROCM_ATTN", "memory_for_cache_gib": 100.5}, []),
     (V + "pull/27521", "vllm",
      """(Worker_DP0_TP4_EP4 pid=5019) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.43 GiB
 (Worker_DP0_TP7_EP7 pid=5022) INFO 10-24 13:22:33 [gpu_worker.py:316] Available KV cache memory: 6.44 GiB
@@ -163,7 +172,27 @@ ValueError: No available memory for the cache blocks. Try increasing `gpu_memory
     (V + "issues/27604", "vllm",
      "(EngineCore_DP0 pid=1127182) INFO 10-27 20:11:24 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='meta-llama/Llama-3.1-8B-Instruct', dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, data_parallel_size=1, quantization=None, kv_cache_dtype=fp8, device_config=cuda\n",
      {"engine_version": "0.11.0", "kv_dtype": "fp8", "max_model_len": 131072}, []),
+    (V + "issues/43507", "vllm",
+     """Using CutlassNvFp4LinearKernel for NVFP4 GEMM
+Using 'MARLIN' NvFp4 MoE backend out of potential backends: ['FLASHINFER_TRTLLM', 'FLASHINFER_CUTEDSL', 'FLASHINFER_CUTEDSL_BATCHED', 'FLASHINFER_CUTLASS', 'VLLM_CUTLASS', 'MARLIN', 'EMULATION'].
+Your GPU does not have native support for FP4 computation but FP4 quantization is being used. Weight-only FP4 compression will be used leveraging the Marlin kernel. This may degrade performance for compute-heavy workloads.
+""", {"linear_kernel": "CutlassNvFp4LinearKernel", "moe_backend": "MARLIN"}, ["weight_only_fp4"]),
+    (V + "issues/34249", "vllm",
+     "(Worker_TP0_EP0 pid=955) INFO 02-10 20:34:43 [fp8.py:329] Using FLASHINFER_CUTLASS Fp8 MoE backend out of potential backends: ['AITER', 'FLASHINFER_TRTLLM', 'FLASHINFER_CUTLASS', 'DEEPGEMM'].\n",
+     {"moe_backend": "FLASHINFER_CUTLASS"}, []),
+    (V + "issues/7593", "vllm",
+     """INFO 08-19 07:51:03 model_runner.py:732] Loading model weights took 2.3463 GB
+(VllmWorkerProcess pid=13105) INFO 08-19 07:51:03 model_runner.py:732] Loading model weights took 2.3463 GB
+(VllmWorkerProcess pid=13110) INFO 08-19 07:51:03 model_runner.py:732] Loading model weights took 2.3463 GB
+INFO 08-19 07:51:08 distributed_gpu_executor.py:56] # GPU blocks: 22982, # CPU blocks: 6241
+""", {"weights_gib": 2.3463, "num_gpu_blocks": 22982, "num_cpu_blocks": 6241}, []),
     # SGLang
+    ("https://github.com/sgl-project/sglang/issues/7227", "sglang",
+     """[2025-06-19 15:12:27] Load weight end. type=Qwen3ForCausalLM, dtype=torch.bfloat16, avail mem=21.96 GB, mem usage=8.81 GB.
+[2025-06-19 15:12:27] KV Cache is allocated. #tokens: 132681, K size: 9.11 GB, V size: 9.11 GB
+[2025-06-19 15:12:27] Memory pool end. avail mem=3.46 GB
+""", {"weights_gib": 8.81, "pool_tokens": 132681, "pool_gib": 18.22,
+      "free_after_pool_gib": 3.46}, []),
     ("a log of 2025-07-14", "sglang",
      """[2025-07-14 05:48:43] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=7.37 GB, mem usage=15.02 GB.
 [2025-07-14 05:48:43] KV Cache is allocated. #tokens: 38141, K size: 2.33 GB, V size: 2.33 GB
@@ -298,6 +327,32 @@ llama_kv_cache: size =  300.00 MiB (  1536 cells,  50 layers,  1/1 seqs), K (f16
 llama_context:      CUDA0 compute buffer size =   404.00 MiB
 """, {"full_cells": 32768, "full_mib": 1280.0, "full_layers": 10, "swa_cells": 1536,
       "swa_mib": 300.0, "swa_layers": 50, "kv_mib": 1580.0, "compute_buffer_mib": 404.0}, []),
+    ("https://github.com/ikawrakow/ik_llama.cpp/pull/259", "llama.cpp",
+     """llama_kv_cache_init:      CUDA0 KV buffer size =  1166.65 MiB
+llama_new_context_with_model: KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used
+llama_new_context_with_model:      CUDA0 compute buffer size =  8470.00 MiB
+INFO [                    init] new slot | tid="137362671300608" timestamp=1742136993 id_slot=0 n_ctx_slot=32768
+""", {"kv_mib": 1166.62, "k_type": "q8_0", "compute_buffer_mib": 8470.0,
+      "slot_context": 32768}, []),
+    (L + "pull/5104", "llama.cpp",
+     """llama_new_context_with_model: n_ctx      = 512
+llama_kv_cache_init:      CUDA0 KV buffer size =   160.00 MiB
+llama_new_context_with_model: KV self size  =  160.00 MiB, K (f16):   80.00 MiB, V (f16):   80.00 MiB
+llama_new_context_with_model:      CUDA0 compute buffer size =   108.25 MiB
+all slots are idle and system prompt is empty, clear the KV cache
+print_timings: prompt eval time =     232.47 ms /   492 tokens (    0.47 ms per token,  2116.38 tokens per second)
+""", {"n_ctx": 512, "kv_mib": 160.0, "compute_buffer_mib": 108.25,
+      "~prompt_tokens_per_s": 2116.38}, []),
+    ("https://github.com/ikawrakow/ik_llama.cpp/issues/1363", "llama.cpp",
+     """llm_load_tensors:        CPU buffer size =   397.85 MiB
+llm_load_tensors:      CUDA0 buffer size = 12061.14 MiB
+llm_load_tensors:      CUDA1 buffer size = 11307.07 MiB
+llama_init_from_model: n_ctx         = 360192
+llama_kv_cache_init:      CUDA0 KV buffer size =  3651.50 MiB
+llama_kv_cache_init:      CUDA1 KV buffer size =  3634.75 MiB
+llama_init_from_model: KV self size  = 7035.00 MiB, K (f16): 3517.50 MiB, V (f16): 3517.50 MiB
+""", {"weights_mib": 23368.21, "cpu_weights_mib": 397.85, "kv_buffer_mib": 7286.25,
+      "kv_mib": 7035.0, "n_ctx": 360192}, []),
     ("a partial offload", "llama.cpp",
      "load_tensors: offloaded 45/65 layers to GPU\n",
      {"offloaded_layers": 45, "model_layers": 65}, ["partial_cpu_offload"]),
@@ -352,6 +407,9 @@ time=2025-08-24T08:17:39.150Z level=INFO source=ggml.go:497 msg="offloaded 49/49
     (O + "issues/18123", "ollama",
      'time=2026-08-29T08:45:23.466Z level=INFO source=llama_server.go:431 msg="starting llama-server" cmd="/usr/lib/ollama/llama-server --model /m --port 36183 --no-webui --offline -c 131072 -np 1 --log-verbosity 4 --flash-attn auto -b 512 -ub 512 --context-shift --keep 4"\n',
      {"n_ctx": 131072, "n_parallel": 1, "model": "/m"}, []),
+    (O + "issues/17829", "ollama",
+     'time=2026-08-19T19:37:11.287+02:00 level=INFO source=prefix_cache.go:124 msg="cache miss" total=24809 matched=0 cached=0 left=24809\n[GIN] 2026/08/19 - 19:39:44 | 200 | 2m | 127.0.0.1 | POST "/api/chat"\n',
+     {"~cached_prompt_tokens": 0, "~new_prompt_tokens": 24809, "prefix_cache_hit_share": 0.0}, []),
     (O + "issues/5240", "ollama",
      'Haz 27 19:00:53 TR ollama[7527]: time=2024-06-27T19:00:53.710+03:00 level=INFO source=routes.go:1106 msg="Listening on 127.0.0.1:11434 (version 0.1.45)"\n',
      {"engine_version": "0.1.45"}, []),
@@ -370,7 +428,22 @@ time=2025-08-24T08:17:39.150Z level=INFO source=ggml.go:497 msg="offloaded 49/49
 """, {"peak_gib": 91.46, "memory_for_cache_gib": 41.11, "free_memory_fraction": 0.85,
       "bytes_per_token": 35136, "gpu_memory_gib": 139.81, "pool_tokens": 524288,
       "pool_gib": 41.11}, []),
+    ("https://github.com/triton-inference-server/tensorrtllm_backend/issues/361", "tensorrt-llm",
+     """[TensorRT-LLM][INFO] Allocate 14575206400 bytes for k/v cache.
+[TensorRT-LLM][INFO] Using 35584 total tokens in paged KV cache, and 32 blocks per sequence
+""", {"pool_bytes": 14575206400, "pool_tokens": 35584}, []),
+    (T + "issues/2449", "tensorrt-llm",
+     """[TensorRT-LLM] TensorRT-LLM version: 0.15.0.dev2024101500
+[TensorRT-LLM] TensorRT-LLM version: 0.15.0.dev2024101500
+[TensorRT-LLM][INFO] Engine version 0.15.0.dev2024101500 found in the config file, assuming engine(s) built by new builder API.
+[TensorRT-LLM][INFO] Loaded engine size: 8231 MiB
+[TensorRT-LLM][INFO] Loaded engine size: 8231 MiB
+""", {"engine_version": "0.15.0.dev2024101500", "weights_gib": 8231 / 1024}, []),
     # MLX
+    ("https://github.com/arozanov/turboquant-mlx/issues/11", "mlx-lm",
+     """2026-04-18 21:37:42,897 - INFO - Starting httpd at 127.0.0.1 on port 1234...
+2026-04-18 21:39:04,339 - INFO - KV Caches: 0 seq, 0.00 GB, latest user cache 0 tokens
+""", {"started": True, "~cached_sequences": 0, "~prompt_cache_gb": 0.0}, []),
     ("the print of mlx_lm.generate", "mlx-lm",
      """Prompt: 12 tokens, 61.432 tokens-per-sec
 Generation: 100 tokens, 45.210 tokens-per-sec

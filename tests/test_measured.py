@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackchoice.confirm import Passport, Plan
+from stackchoice.confirm.passport import Identity, Protocol, Validity
+from stackchoice.confirm.results import Results
 from stackchoice.errors import InputError
 from stackchoice.fit import batch_one_speed
 from stackchoice.fit.measured import ROW_SPREAD, Z80, MeasuredRate, calibrated_factors
 from stackchoice.fit.shares import features, measured_runs, rough
+from stackchoice.load.records import Sample, Spread
 from stackchoice.own_rates import own_rates
 from stackchoice.score.calibrated import calibrated_answers
 from stackchoice.score.ledger import summary
@@ -97,8 +101,16 @@ def test_a_table_of_rates_moves_the_sizing(facts, tmp_path):
     assert moved.decode.middle > plain.decode.middle
     assert moved.decode.factor < plain.decode.factor
     assert moved.prefill.factor < plain.prefill.factor
-    assert "1 rates measured on this set-up" in moved.decode.rests_on
+    assert "one rate taken as measured on this set-up" in moved.decode.rests_on
     assert moved.decode.high <= moved.decode_ceiling_tokens_per_s
+
+
+def test_a_rate_that_nobody_would_expect_is_asked_about(facts, tmp_path):
+    file = tmp_path / "rates.csv"
+    file.write_text("phase,tokens_per_s\ndecode,1\n")
+    assert "whether the decode rates" in " ".join(size(facts, measured=file).speed.unknown)
+    file.write_text("phase,tokens_per_s\ndecode,40\n")
+    assert size(facts, measured=file).speed.unknown == []
 
 
 def test_a_rate_above_the_ceiling_is_another_setup(facts, tmp_path):
@@ -121,6 +133,45 @@ def test_a_measured_rate_is_compared_at_its_own_depth(facts):
         ).decode.middle  # fmt: skip
 
     assert middle(100_000) > middle(0)
+
+
+def passport_of(decode, prefill):
+    sample = Sample(prompt_tokens=173, completion_tokens=64)
+    return Passport(
+        arm="a",
+        identity=Identity(model="a model\x1b[31m", runtime="llama.cpp"),
+        protocol=Protocol(
+            plan=Plan(), prompt_version="1", harness="h", harness_revision="1",
+            scorer_revision="1", sampling="greedy", reasoning_policy="off",
+            output_budget_tokens=64, input_tokens="173", output_tokens="64", concurrency=1,
+            arrival_pattern="one after the other", prefix_cache_state="cold", warm_up="1",
+            repetitions=3, seed=1, usage_requested=True,
+        ),
+        validity=Validity(valid=True, discard_rules=(), discard_rules_sha256="0" * 64),
+        results=Results(
+            requests=3, usable=3, decode_tokens_per_s=Spread.of(decode),
+            prefill_tokens_per_s=Spread.of(prefill),
+        ),
+        samples=(sample, sample, sample),
+    )  # fmt: skip
+
+
+def test_a_passport_counts_as_one_rate_of_each_phase_and_names_itself(tmp_path):
+    file = tmp_path / "arm.passport.json"
+    passport = passport_of(decode=[70.0, 72.0, 74.0], prefill=[170.0, 180.0, 190.0])
+    passport.save(file)
+    decode, prefill = own_rates(file)
+    assert (decode.phase, decode.tokens_per_s, decode.context_tokens) == ("decode", 72.0, 173 + 32)
+    assert (prefill.phase, prefill.tokens_per_s, prefill.prompt_tokens) == ("prefill", 180.0, 173)
+    assert "a model" in decode.origin
+    assert decode.origin.isprintable()  # a name is untrusted, and a terminal obeys it
+    bad = passport.model_copy(
+        update={"validity": passport.validity.model_copy(
+            update={"valid": False, "reasons": ("too few",)})}
+    )  # fmt: skip
+    bad.save(file)
+    with pytest.raises(InputError, match="not valid"):
+        own_rates(file)
 
 
 @pytest.mark.parametrize(

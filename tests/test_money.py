@@ -1,5 +1,6 @@
 """A scenario's paths in money: bills add up, terms are matched, turns are true."""
 
+import socket
 import sys
 from datetime import date
 from decimal import Decimal
@@ -9,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.choose.answer import answer
+from stackchoice.choose.buying import purchase, servers_for
+from stackchoice.choose.money import break_evens, compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
+from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.prices import HourPrice
 from stackchoice.facts.records import Upkeep
 from stackchoice.prices import quotes
+from stackchoice.scenario import Known, Point, likely_point
 
 SCENARIOS = sorted(path.stem for path in (data_dir() / "scenarios").glob("*.yaml"))
 #: Tokens dear enough, and people few enough, for a card to be worth thinking about.
@@ -143,6 +149,35 @@ def test_a_quote_makes_unlisted_hardware_a_path(bill):
     assert usd(cost, "owned") == pytest.approx(owned + 1.2 * (1.54 * 0.1256 * 730 + 196))
 
 
+@pytest.mark.parametrize(
+    ("replicas", "group", "size", "servers"),
+    [(1, 1, 1, 1), (3, 1, 1, 3), (3, 1, 8, 1), (3, 3, 8, 2), (2, 8, 8, 2), (1, 16, 8, 2)],
+)
+def test_a_replica_is_not_spread_over_servers_where_one_holds_it(replicas, group, size, servers):
+    assert servers_for(replicas, group, size) == servers
+
+
+@pytest.mark.parametrize(
+    ("count", "group", "servers", "devices"),
+    [
+        (1, 1, 1, 1),
+        (2, 1, 2, 1),  # two at 51,900 beat one of two at 104,900
+        (5, 1, 5, 1),  # five at 51,900 beat one of eight at 307,300
+        (6, 1, 1, 8),
+        (1, 4, 1, 8),  # nothing smaller holds four
+        (1, 16, 2, 8),
+    ],
+)
+def test_the_servers_that_cost_least_together_are_bought(count, group, servers, devices, facts,
+                                                         changed):  # fmt: skip
+    scenario = changed("json-chat", candidates__machines=[{"id": "h100_sxm", "count": 16}])
+    point = likely_point(scenario, facts)
+    site = answer(scenario, facts, point).site
+    choice = site.choice.model_copy(update={"devices_per_replica": group})
+    found = purchase(facts, point, site.model_copy(update={"choice": choice}), count)
+    assert (found.servers, found.devices) == (servers, devices)
+
+
 def test_people_and_their_work_are_the_scenarios_to_say(bill):
     assert usd(bill(team__ops_fte_owned=0.5), "owned", "people_usd") == 9000
     heavier = bill(team__engine_work={"sglang": 2})
@@ -152,6 +187,11 @@ def test_people_and_their_work_are_the_scenarios_to_say(bill):
     line = next(line for line in heavier.lines if line.path == "owned")
     work = next(item for item in line.bill if item.kind == "people")
     assert "x 2" in work.note
+
+
+def test_work_for_an_engine_nobody_knows_is_an_error(changed, facts):
+    with pytest.raises(ScenarioError, match=r"team.engine_work 'sgl'.*known: llama.cpp"):
+        decide(changed("json-chat", team__engine_work={"sgl": 2}), facts)
 
 
 def test_ones_own_row_of_work_wins(facts):
@@ -226,6 +266,16 @@ def test_a_turn_is_true(bill):
     assert price.at * tokens + fixed == pytest.approx(usd(cost, "owned", "total_usd"), rel=1e-9)
 
 
+def test_break_evens_alone_are_those_of_the_whole_comparison(facts):
+    scenario = load_scenario("json-chat")
+    point = likely_point(scenario, facts)
+    main = answer(scenario, facts, point)
+    _, offer = main.bought
+    alone = break_evens(facts, point, main.site, offer, main.tokens, main.lines)
+    assert alone == decide(scenario, facts).cost.break_even
+    assert break_evens(facts, point, None, offer, main.tokens, []) == []
+
+
 def test_never_names_the_smallest_change(bill):
     for even in bill().break_even:
         assert even.mtok_per_month is None
@@ -274,7 +324,29 @@ def test_replicas_that_are_there_are_the_spares(facts):
     cost = decide(load_scenario("nvidia-throughput"), facts).cost
     (spare,) = [row for row in cost.redundancy if row.path == "owned"]
     assert spare.extra_usd == 0
-    assert "not needed at the peak" in spare.without
+    assert "covered" in spare.without
+
+
+def test_a_stated_spare_is_paid_for_and_carries_nothing(changed, facts, bill):
+    """Two replicas in the bill of which one is a spare: the second card is a fixed cost."""
+    scenario = changed("json-chat", candidates__machines=[{"id": "h100_sxm", "count": 2}],
+                       money__can_fund_devices=2)  # fmt: skip
+    point = likely_point(scenario, facts)
+    spare = Known(value=1, evidence=Evidence.STATED)
+    point = Point(inputs={**point.inputs, "workload.spare_replicas": spare})
+    main = answer(scenario, facts, point)
+    site = main.site.model_copy(update={"replicas_needed": (2, 2)})
+    tokens, offer = volume(point), facts.sellers["novita"].offer("Qwen/Qwen3.8-27B")
+    lines = path_lines(scenario, facts, point, site, (facts.sellers["novita"], offer), tokens)
+    cost = compare(scenario, facts, point, site, offer, tokens, lines)
+    assert usd(cost, "rented") == 2 * 1963.70
+    found = next(e for e in cost.break_even if e.against == "rented, fast end")
+    per_mtok = 260.4384 / 509.52
+    assert f"replace {2 * 1963.70 / per_mtok:,.0f} M" in found.reason
+    covered = next(row for row in cost.redundancy if row.path == "rented")
+    assert (covered.spares, covered.extra_usd) == (1, 0)
+    curve = next(c for c in cost.curves if c.path == "rented")
+    assert curve.points[0][1] == pytest.approx(usd(cost, "rented", "total_usd"))
 
 
 def test_a_faster_stack_pays_for_its_people_or_never_does(bill):
@@ -325,6 +397,15 @@ def test_without_the_package_there_is_a_reason_and_no_price(facts, monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     found, why = quotes(facts, "Qwen/Qwen3.8-27B", date(2026, 11, 29))
     assert (found, "pip install genai-prices" in why) == ([], True)
+
+
+def test_a_second_price_list_is_read_without_a_network(facts, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("offline")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+    assert quotes(facts, "openai/gpt-oss-120b", date(2026, 11, 29))[0]
 
 
 def test_prices_are_dated_and_named(facts):

@@ -14,18 +14,11 @@ from stackchoice.present.report import SECTION_MIME, SECTIONS
 from stackchoice.score.capacity import ASKS
 
 NOTEBOOKS = sorted(notebooks_dir().rglob("*.ipynb"))
-ROOM = [
-    path
-    for path in NOTEBOOKS
-    if path.name
-    in (
-        "00_start.ipynb",
-        "01_hardware_fit.ipynb",
-        "02_workload_shape.ipynb",
-        "03_ops_and_cost.ipynb",
-        "report.ipynb",
-    )  # fmt: skip
-]
+WITHOUT_FUNCTIONS = (
+    "00_start.ipynb", "01_hardware_fit.ipynb", "02_workload_shape.ipynb", "03_ops_and_cost.ipynb",
+    "04_decision.ipynb",    "report.ipynb",
+)  # fmt: skip
+ROOM = [path for path in NOTEBOOKS if path.name in WITHOUT_FUNCTIONS]
 
 
 def read(path):
@@ -183,3 +176,20 @@ def test_report_writes_the_decision(tmp_path, facts):
 
 def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_decision_notebook_defends_the_answer_the_library_gives(tmp_path, facts):
+    asked = """
+{
+    "answer": (decision.recommended, decision.best_self_hosted),
+    "panel": (panel.decision.recommended, round(sum(panel.defence.shares.wins.values()), 6)),
+    "answers": side_by_side.answers,
+    "releases": [row.release for row in releases],
+}
+"""
+    found = variables("04_decision.ipynb", tmp_path, asked)
+    expected = decide(load_scenario("json-chat"), facts)
+    assert found["answer"] == (expected.recommended, expected.best_self_hosted)
+    assert found["panel"] == (expected.recommended, 1.0)
+    assert "managed endpoint" in found["answers"][1]
+    assert found["releases"][-1] == facts.engines["vllm"].latest.version

@@ -10,7 +10,7 @@ from stackchoice.present.traffic import lengths_chart, reuse_table, traffic_tabl
 from stackchoice.present.traffic_panel import TrafficPanel, with_workload
 from stackchoice.traffic import measure_log
 
-PARTS = ("needs", "volume", "seconds", "reuse", "peak")
+PARTS = ("needs", "volume", "seconds", "settings", "reuse", "peak")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.logs import read_log_by_name
-from stackchoice.read.log_against import Predicted, against
+from stackchoice.read.log_against import Predicted, against, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines, read_log
 from stackchoice.read.log_records import Hardware
@@ -184,6 +184,20 @@ def test_the_first_reason_of_a_refusal_and_the_proposal_are_kept(memory):
     assert boot.refusals[0].proposal == "at most 205,728 tokens"
 
 
+def test_a_message_that_a_terminal_broke_is_read_whole(memory):
+    text = (
+        "(EngineCore pid=316) ValueError: To serve at least one request with the model's max seq "
+        "len (100000), (4.26 GiB KV cach\ne is needed, which is larger than the available KV cache "
+        "memory (4.25 GiB). Based on the available memory, the estimated maximum model length is "
+        "99760.\n"
+    )
+    (boot,) = boots_of(text, memory)
+    found = {k: boot.value(k) for k in ("needed_gib", "memory_for_cache_gib", "max_model_len")}
+    assert found == {
+        "needed_gib": 4.26, "memory_for_cache_gib": 4.25, "max_model_len": 100000,
+    }  # fmt: skip
+
+
 def test_negative_memory_is_a_refusal_and_a_warning(memory):
     (boot,) = boots_of("Available KV cache memory: -1.25 GiB\n", memory)
     assert boot.refusals[0].because == "no_memory_for_cache"
@@ -350,6 +364,14 @@ def test_a_prediction_is_confirmed_refuted_or_left_open(predicted, outcome, memo
     assert row.reason
 
 
+def test_experts_may_fall_back_while_dense_layers_do_not(memory):
+    row = next(r for r in ROWS if r[0].endswith("issues/43507"))
+    (boot,) = boots_of(row[2], memory)
+    parts = ran(boot)
+    assert (parts["linear"].arithmetic, parts["moe"].arithmetic) == ("fp4xfp4", "w4a16")
+    assert whole(parts) is None
+
+
 def test_parts_of_a_mixed_file_are_told_apart_by_their_encoding(memory):
     text = (
         "Using MarlinNvFp4LinearKernel for NVFP4 GEMM\n"
@@ -418,3 +440,14 @@ def test_the_embedded_engine_writes_a_log_that_is_read(memory):
     assert boot.value("slot_context") == 512
     assert boot.series["generated_tokens"].samples == [used["completion_tokens"]]
     assert boot.series["prompt_tokens"].samples == [used["prompt_tokens"]]
+
+
+def test_many_starts_and_many_ranks_stay_bounded(memory):
+    start = "vLLM API server version 0.26.0\nAvailable KV cache memory: 8 GiB\n"
+    reading = read_lines((start * 1200).splitlines(True), memory)
+    assert len(reading.boots) == 1000
+    assert "first 1,000 starts" in reading.notes[0]
+    line = "(RayWorker pid={}) INFO x Available KV cache memory: {} GiB\n"
+    (boot,) = read_lines([line.format(n, 8 + n % 3) for n in range(3000)], memory).boots
+    assert len(boot.values["memory_for_cache_gib"].by_rank) <= 513
+    assert boot.value("memory_for_cache_gib") == 8

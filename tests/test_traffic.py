@@ -187,6 +187,28 @@ class TestFormats:
                  "cache_creation_input_tokens": 100, "output_tokens": 5}  # fmt: skip
         assert measured([{"time": at(0), "usage": usage}]).input_tokens.mean == 1000
 
+    def test_a_multimodal_trace_counts_its_images(self, measured):
+        rows = [{"TIMESTAMP": at(i), "NumImages": i % 2, "ContextTokens": 900,
+                 "GeneratedTokens": 9} for i in range(10)]  # fmt: skip
+        assert measured(rows, "mm.csv").shares["images"] == 0.5
+
+    @pytest.mark.parametrize("row", [
+        {"start_time": at(0), "prompt_tokens": 7, "completion_tokens": 3},
+        {"createdAt": at(0), "promptTokens": 7, "completionTokens": 3},
+        {"created_at": at(0), "tokens_prompt": "7", "tokens_completion": "3"},
+        {"@timestamp": at(0), "attributes": {"gen_ai.usage.input_tokens": 7,
+                                             "gen_ai.usage.output_tokens": 3}},
+        {"startTime": at(0), "usage": {"input": 7, "output": 3}},
+        {"id": "b", "custom_id": "c", "response": {"status_code": 200, "body": {
+            "created": 1_793_606_400, "usage": {"prompt_tokens": 7, "completion_tokens": 3}}}},
+        {"kwargs": {"standard_logging_object": {"startTime": 1_793_606_400.5,
+                                                "prompt_tokens": 7, "completion_tokens": 3}}},
+    ])  # fmt: skip
+    def test_however_others_name_and_nest_it(self, measured, row):
+        found = measured([row])
+        assert (found.input_tokens.mean, found.output_tokens.mean) == (7, 3)
+        assert found.first is not None
+
 
 class TestTimes:
     @pytest.mark.parametrize("per", [1, 1e3, 1e6, 1e9])
@@ -381,6 +403,41 @@ class TestBadRows:
         path.write_bytes(raw)
         with contextlib.suppress(StackchoiceError):
             measure_log(path, facts)
+
+    @pytest.mark.parametrize("bad", [
+        {"input_tokens": 10**400}, {"input_tokens": float("nan")}, {"input_tokens": float("inf")},
+        {"input_tokens": 1.5}, {"input_tokens": True}, {"input_tokens": "1e400"}, {"ts": 10**400},
+        {"ts": "0001-01-01"}, {"ts": "9999-12-31T23:59:59-23:59"}, {"ts": float("inf")},
+        {"ts": -5}, {"ts": "x" * 10_000},
+    ])  # fmt: skip
+    def test_numbers_and_times_beyond_reason_are_left_out(self, measured, bad):
+        good = {"ts": at(0), "input_tokens": 5, "output_tokens": 5}
+        found = measured([good, {**good, **bad}])
+        assert (found.requests, found.skipped[0].first_line) == (1, 2)
+
+    @settings(max_examples=150, deadline=None)
+    @given(data=st.data())
+    def test_no_values_under_known_names_break_it(self, facts, tmp_path_factory, data):
+        names = [name.split("/")[0] for field in facts.log_columns.fields for name in field.names]
+        leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+        values = st.recursive(
+            leaves,
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.sampled_from([*names, "type", "content"]), inner, max_size=3)
+            ),
+            max_leaves=8,
+        )
+        row = data.draw(
+            st.dictionaries(st.sampled_from([*names, *facts.log_columns.containers]), values)
+        )
+        good = {"prompt_tokens": 9, "completion_tokens": 3}
+        path = tmp_path_factory.mktemp("fuzz") / "log.jsonl"
+        path.write_text(json.dumps({**row, "usage": good}) + "\n" + json.dumps(row) + "\n")
+        with contextlib.suppress(StackchoiceError):
+            found = measure_log(path, facts)
+            workload_inputs(found)
+            describe(found)
 
     def test_one_model_of_several(self, measured):
         rows = [{"ts": at(i), "model": m, "input_tokens": n, "output_tokens": 1}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from stackchoice.choose.decision import Candidate, Question
-from stackchoice.choose.managed import best_seller, managed_candidates, offers
+from stackchoice.choose.managed import best_seller, judged_sellers, nobody_sells, priced
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import path_lines, volume
 from stackchoice.choose.recommend import Recommendation, recommend
@@ -18,7 +17,15 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine, Offer, Seller
 from stackchoice.ops import Ops, ops
 from stackchoice.scenario import Point, Scenario
-from stackchoice.workload import Conflict, PushResult, Situation, conflicts, favourite, pushes
+from stackchoice.workload import (
+    Conflict,
+    PushResult,
+    Situation,
+    against_managed,
+    conflicts,
+    favourite,
+    pushes,
+)
 
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
@@ -34,7 +41,8 @@ class Answer:
     """Everything that was concluded at one point."""
 
     judged: list[Judged]
-    sellers: list[Candidate]
+    scenario: Scenario
+    offered: list[tuple[Seller, Offer, Candidate]]
     best: Candidate | None
     best_rule: PushResult | None
     tied_with: str | None
@@ -48,15 +56,11 @@ class Answer:
     tokens: Volume | None
     verdict: Recommendation
 
-    @property
-    def site_is_paid_for(self) -> bool:
-        """Whether the best self-hosted answer stands on hardware that is there already."""
-        return self.site is not None and self.site.choice.already_owned
-
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""
-        return [j.candidate() for j in self.judged] + self.sellers
+        sellers = [priced(c, offer, self.tokens) for _, offer, c in self.offered]
+        return [j.candidate() for j in self.judged] + (sellers or [nobody_sells(self.scenario)])
 
 
 def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = None) -> Answer:
@@ -67,43 +71,39 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     memo = memo or Memo()
     tokens = volume(point)
     team = ops(scenario, point, facts)
-    judged = judge_all(scenario, facts, point, memo)
-    if team.veto:
-        judged = [replace(j, failed=VETO) if j.alive else j for j in judged]
-    survivors = [j for j in judged if j.alive]
-    # An option whose hard facts are unknown is not preferred while a proven one survives, and
-    # one whose weights are not known to fit is not recommended at all.
-    fitting = [j for j in survivors if j.site is not None and j.site.row.pool_bytes is not None]
-    proven = [j for j in fitting if not j.unknown] or fitting
-    results = pushes(facts.rules, _situation(scenario, facts, point, proven))
-    alive = {j.engine.id for j in proven}
+    judged, field, results = memo.recall(
+        ("survey",), point, facts, lambda p, f: _survey(scenario, f, p, memo)
+    )
+    alive = set(field.best)
     found_conflicts = conflicts(results, alive)
     rule, engine_id = _favourite(results, alive)
-    chosen = _best(proven, engine_id)
+    chosen = field.best.get(engine_id) if engine_id else None
     best, site = (chosen.candidate(), chosen.site) if chosen else (None, None)
     unsettled = [c for c in found_conflicts if not c.settled and engine_id in c.engines]
     tied = next(
         (facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
     )
 
-    sellers = managed_candidates(scenario, facts, point, tokens, memo)
-    seller = best_seller(sellers)
-    bought = _bought(scenario, facts, seller)
+    found = judged_sellers(scenario, facts, point, memo)
+    seller = best_seller(found, tokens)
+    bought = next(((s, o) for s, o, c in found if seller and c.seller == seller.seller), None)
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     verdict = recommend(
         scenario, facts, point, best=best, best_rule=rule, tied_with=tied, site=site, seller=seller,
-        sellers=sellers, pushes=results, lines=lines, fit_unknown=bool(survivors) and not fitting,
+        sellers=[c for _, _, c in found] or [nobody_sells(scenario)], pushes=results, lines=lines,
+        fit_unknown=not field.best and any(j.alive for j in judged),
     )  # fmt: skip
     return Answer(
+        scenario=scenario,
         judged=judged,
-        sellers=sellers,
+        offered=found,
         best=best,
         best_rule=rule,
         tied_with=tied,
         site=site,
         seller=seller,
         pushes=results,
-        conflicts=found_conflicts,
+        conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
         ops=team,
         lines=lines,
         bought=bought,
@@ -112,14 +112,64 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     )
 
 
-def _situation(scenario: Scenario, facts: Facts, point: Point, proven: list[Judged]) -> Situation:
+def _survey(
+    scenario: Scenario, facts: Facts, point: Point, memo: Memo
+) -> tuple[list[Judged], Field, list[PushResult]]:
+    """Judge everything and see where the rules point: what no price and no salary moves."""
+    veto = VETO if ops(scenario, point, facts).veto else None
+    judged = judge_all(scenario, facts, point, memo, veto)
+    field = Field(judged)
+    results = pushes(facts.rules, _situation(scenario, facts, point, field))
+    if not field.best:  # looked at here, so that what it reads is noted
+        all(j.alive for j in judged)
+    return judged, field, results
+
+
+class Field:
+    """Who can be chosen: of each engine its best configuration.
+
+    An option whose hard facts are unknown is not preferred while a proven one survives, and one
+    whose weights are not known to fit is not recommended at all.
+    """
+
+    def __init__(self, judged: list[Judged]) -> None:
+        self._fitting = sorted((j for j in judged if j.fits), key=Judged.rank, reverse=True)
+
+    @cached_property
+    def best(self) -> dict[str, Judged]:
+        """The best configuration by engine: proven ones, else those with the fewest unknowns."""
+        found: dict[str, Judged] = {}
+        for one in self._fitting:
+            if one.engine.id not in found and one.proven:
+                found[one.engine.id] = one
+        return found or self._unproven()
+
+    def _unproven(self) -> dict[str, Judged]:
+        found: dict[str, Judged] = {}
+        for one in sorted((j for j in self._fitting if j.alive), key=lambda j: len(j.unknown)):
+            found.setdefault(one.engine.id, one)
+        return found
+
+    @property
+    def fastest_per_s(self) -> float | None:
+        """Requests a second of the fastest configuration that can be chosen."""
+        alive = [j for j in self._fitting if j.alive]
+        pool = [j for j in alive if not j.unknown] or alive
+        rates = [j.site.replica.middle for j in pool if j.site and j.site.replica is not None]
+        return max(rates, default=None)
+
+
+def _situation(scenario: Scenario, facts: Facts, point: Point, field: Field) -> Situation:
     machines: list[Machine] = [facts.machines[c.id] for c in scenario.candidates.machines]
-    rates = [j.site.replica.middle for j in proven if j.site and j.site.replica is not None]
-    mean = traffic(point).mean_per_s
+
+    def utilisation() -> float | None:
+        mean, fastest = traffic(point).mean_per_s, field.fastest_per_s
+        return mean / fastest if fastest and mean is not None else None
+
     return Situation(
         scenario=scenario, point=point, machines=machines,
         devices=sum(c.count for c in scenario.candidates.machines),
-        mean_utilisation=mean / max(rates) if rates and mean is not None else None,
+        mean_utilisation=utilisation,
         thresholds={name: facts.assumed(name) for name in THRESHOLDS},
     )  # fmt: skip
 
@@ -129,35 +179,3 @@ def _favourite(results: list[PushResult], alive: set[str]) -> tuple[PushResult |
         if push.holds and (engine := favourite(push, alive)):
             return push, engine
     return None, None
-
-
-def _best(proven: list[Judged], engine_id: str | None) -> Judged | None:
-    """Pick the engine's configuration: fewest unknowns, then highest precision, then capacity.
-
-    Quantising is a cure for what does not fit, so it is not taken where nothing ails.
-    """
-
-    def rank(judged: Judged) -> tuple[Any, ...]:
-        place, site = judged.place, judged.site
-        return (
-            -len(judged.unknown),
-            place.artifact.weight_bits.value or 0,
-            -place.choice.devices_per_replica,
-            (site and site.live_sequences) or 0,
-            # Still equal: never by the order in which somebody wrote the machines down.
-            place.choice.already_owned,
-            (site and site.row.pool_bytes) or 0,
-            place.choice.count,
-            place.machine.id,
-            place.artifact.id,
-        )
-
-    return max((j for j in proven if j.engine.id == engine_id), key=rank, default=None)
-
-
-def _bought(
-    scenario: Scenario, facts: Facts, seller: Candidate | None
-) -> tuple[Seller, Offer] | None:
-    if seller is None:
-        return None
-    return next(pair for pair in offers(scenario, facts) if pair[0].name == seller.seller)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from stackchoice.choose.buying import devices, fte_of, once, rental, server
+from stackchoice.choose.buying import devices, fte_of, once, purchase, rental, replicas
 from stackchoice.choose.site import Site
 from stackchoice.cost import BillLine, CostLine, Volume, decimal
 from stackchoice.cost.numbers import MILLION
@@ -110,11 +110,11 @@ def _owned(facts: Facts, point: Point, site: Site | None, line: CostLine) -> Ite
         return
     bought = None
     if site is not None and not site.choice.already_owned:
-        bought = server(facts, point, site, devices(site))
+        bought = purchase(facts, point, site, replicas(site))
     for part, usd in line.parts.items():
         said = [_assumption(facts, key) for key in ASSUMED_IN.get(part, ())]
         if part in ("depreciation", "annuity") and bought is not None:
-            said.insert(0, f"server {bought.usd:,.0f} USD, installation "
+            said.insert(0, f"{bought.servers} server(s) at {bought.usd:,.0f} USD, installation "
                            f"{bought.installation_usd:,.0f} USD")  # fmt: skip
         if bought is None:
             said = [line.note, *(_assumption(facts, key) for key in ("usd_per_kwh",))]

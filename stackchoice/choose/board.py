@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.carried import BoardRow
+from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
 from stackchoice.facts.datum import Datum, Evidence, weakest
@@ -19,15 +20,17 @@ VOLUME = (
 )  # fmt: skip
 
 
-def board(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[BoardRow]:
+def board(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, cost: Cost
+) -> list[BoardRow]:
     """Return the questions of a review with what this decision can say to each."""
     return [
         _volume(point),
         _answered(point),
         _leaves(point),
         _licences(scenario, main),
-        _card_dies(scenario, main),
-        _exit(scenario, facts, main),
+        _card_dies(scenario, main, cost),
+        _exit(scenario, facts, cost),
         _retest(scenario),
         _prices(main),
     ]
@@ -90,7 +93,7 @@ def _licences(scenario: Scenario, main: Answer) -> BoardRow:
     )  # fmt: skip
 
 
-def _card_dies(scenario: Scenario, main: Answer) -> BoardRow:
+def _card_dies(scenario: Scenario, main: Answer, cost: Cost) -> BoardRow:
     question = "What happens when the one card dies?"
     night = scenario.team.awake_at_night
     woken = f"at night {SILENCE} who is woken" if night == "not known" else (
@@ -112,25 +115,27 @@ def _card_dies(scenario: Scenario, main: Answer) -> BoardRow:
         else f"the service is down or too slow: {there} replica(s) stand, the peak takes {needed}, "
         "no spare is in the cost"
     )
+    priced = [
+        f"one spare, {r.path}: {r.extra_usd:,.0f} USD more a month" for r in cost.redundancy
+        if r.path != "managed" and r.extra_usd
+    ]  # fmt: skip
+    answer = "; ".join([answer, *priced])
     return BoardRow(question=question, answer=f"{answer}; {woken}",
                     evidence=Evidence.INFERRED, said=True)  # fmt: skip
 
 
-def _exit(scenario: Scenario, facts: Facts, main: Answer) -> BoardRow:
+def _exit(scenario: Scenario, facts: Facts, cost: Cost) -> BoardRow:
     listed = len(offers(scenario, facts))
-    owned = next((line for line in main.lines if line.path == "owned"), None)
-    rented = next((line for line in main.lines if line.path == "rented"), None)
-    share = facts.assumptions["residual_share"].datum
     parts = [f"the weights are open: {listed} seller(s) of this model are in the fact base"]
-    if rented is not None:
-        parts.append(f"rent ends with its terms ({rented.note.split(';')[0]})")
-    if owned is not None and not main.site_is_paid_for:
-        parts.append(
-            f"a bought server is worth {share.value:.0%} of its price after its life, assumed"
-        )
-    parts.append(f"what leaving costs in work: {SILENCE}")
-    return BoardRow(question="How do we exit?", answer="; ".join(parts),
-                    evidence=Evidence.ASSUMED, said=False)  # fmt: skip
+    parts += [
+        f"{one.path}: {one.what} ({'unknown' if one.usd is None else f'{one.usd:,.0f} USD'})"
+        for one in cost.exits
+    ]
+    known = bool(cost.exits) and all(one.usd is not None for one in cost.exits)
+    return BoardRow(
+        question="How do we exit?", answer="; ".join(parts),
+        evidence=weakest(*(one.evidence for one in cost.exits), Evidence.ASSUMED), said=known,
+    )  # fmt: skip
 
 
 def _retest(scenario: Scenario) -> BoardRow:

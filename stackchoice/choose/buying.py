@@ -61,18 +61,18 @@ def rental(scenario: Scenario, facts: Facts, point: Point, site: Site, count: in
         )  # fmt: skip
     listed = [
         _listed(scenario, facts, point, count, price)
-        for price in newest(facts.hours)
-        if price.machine == site.machine.id and price.kind in scenario.money.rental_terms
+        for price in newest(facts.hours, site.machine.id)
+        if price.kind in scenario.money.rental_terms
     ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)
 
 
-def newest(prices: list[HourPrice]) -> list[HourPrice]:
-    """Return the newest price of each listing: what a seller asked before is history."""
-    found: dict[tuple[str, str, str], HourPrice] = {}
+def newest(prices: list[HourPrice], machine: str) -> list[HourPrice]:
+    """Return the newest price of each listing of a machine: what was asked before is history."""
+    found: dict[tuple[str, str], HourPrice] = {}
     for price in prices:
-        key = (price.machine, price.seller, price.terms)
-        if key not in found or price.starts >= found[key].starts:
+        key = (price.seller, price.terms)
+        if price.machine == machine and (key not in found or price.starts >= found[key].starts):
             found[key] = price
     return list(found.values())
 
@@ -90,8 +90,7 @@ def hour_market(scenario: Scenario, facts: Facts, point: Point, site: Site) -> l
             taken=price.kind in scenario.money.rental_terms, as_of=price.starts,
             source=price.source.label,
         )
-        for price in newest(facts.hours)
-        if price.machine == site.machine.id
+        for price in newest(facts.hours, site.machine.id)
     ]  # fmt: skip
     return sorted(found, key=lambda row: (row["usd_per_month"], row["seller"], row["terms"]))
 
@@ -139,8 +138,12 @@ def _rental(
 
 @dataclass(frozen=True)
 class Purchase:
-    """A complete server to buy. ``installation_usd`` and ``power_kw`` are the listed ones."""
+    """``servers`` complete servers to buy. Price, installation and power are of one.
 
+    ``installation_usd`` and ``power_kw`` are the listed ones also at a quote of one's own.
+    """
+
+    servers: int
     usd: Decimal
     installation_usd: Decimal
     devices: int
@@ -150,35 +153,51 @@ class Purchase:
     as_of: str
 
 
-def server(facts: Facts, point: Point, site: Site, count: int) -> Purchase | None:
-    """Return the server to buy: at the team's own quote, else as listed; None where nobody lists.
+def purchase(facts: Facts, point: Point, site: Site, count: int) -> Purchase | None:
+    """Return the servers to buy for ``count`` replicas; None where nobody lists the machine.
 
-    The smallest complete server that holds the devices, else the largest there is. Hardware that
-    no list has takes its power from the board's and an assumed host, where the board's is known.
+    Of the listed sizes the one whose servers cost least together; a replica is not spread over
+    servers where one holds it. The team's own quote replaces the price of a server. Hardware that
+    no list has is taken a replica a server, with the power of its boards and an assumed host.
     """
-    listed = sorted(
-        (s for s in facts.servers[::-1] if s.machine == site.machine.id), key=lambda s: s.devices
-    )
-    found = next((s for s in listed if s.devices >= count), listed[-1] if listed else None)
-    quote = point["money.server_usd"]
-    if quote is None:
-        return found and Purchase(
-            usd=found.usd, installation_usd=found.installation_usd, devices=found.devices,
-            power_kw=found.power_kw, evidence=Evidence.STATED, source=found.source.label,
-            as_of=found.starts,
+    group = site.choice.devices_per_replica
+    listed = [s for s in facts.servers[::-1] if s.machine == site.machine.id]
+    largest = max((s.devices for s in listed), default=0)
+    layouts = [
+        (servers_for(count, group, s.devices), s)
+        for s in listed
+        if s.devices >= min(group, largest)
+    ]
+    quote, known = point["money.server_usd"], point.inputs["money.server_usd"]
+    ours = {"evidence": known.evidence, "source": known.origin or OWN_QUOTE, "as_of": ""}
+    if layouts:
+        servers, found = min(
+            layouts, key=lambda pair: (pair[0] * (pair[1].usd + pair[1].installation_usd), pair[0])
+        )
+        listing = {"evidence": Evidence.STATED, "source": found.source.label, "as_of": found.starts}
+        return Purchase(
+            servers=servers, usd=found.usd if quote is None else decimal(quote),
+            installation_usd=found.installation_usd, devices=found.devices,
+            power_kw=found.power_kw, **(listing if quote is None else ours),
         )  # fmt: skip
+    if quote is None:
+        return None
     board, power = site.machine.board_power_w, Datum[float]()
     if board.known:
         power = Datum[float](
-            value=board.value * count / 1000 + facts.assumed("host_kw"),
+            value=board.value * group / 1000 + facts.assumed("host_kw"),
             evidence=Evidence.ASSUMED, note="board power and an assumed host",
         )  # fmt: skip
-    known = point.inputs["money.server_usd"]
     return Purchase(
-        usd=decimal(quote), installation_usd=found.installation_usd if found else Decimal(0),
-        devices=found.devices if found else count, power_kw=found.power_kw if found else power,
-        evidence=known.evidence, source=known.origin or OWN_QUOTE, as_of="",
+        servers=count, usd=decimal(quote), installation_usd=Decimal(0), devices=group,
+        power_kw=power, **ours,
     )  # fmt: skip
+
+
+def servers_for(replicas: int, devices_per_replica: int, devices: int) -> int:
+    """Return how many servers of this size hold the replicas, each whole where one holds it."""
+    fit = devices // devices_per_replica
+    return -(-replicas // fit) if fit else replicas * -(-devices_per_replica // devices)
 
 
 def fte_of(
@@ -216,3 +235,8 @@ def replicas(site: Site) -> int:
 def devices(site: Site) -> int:
     """Devices that all replicas take."""
     return site.choice.devices_per_replica * replicas(site)
+
+
+def spares(point: Point, site: Site) -> int:
+    """Replicas among :func:`replicas` that are there for one to fail: as stated, else none."""
+    return min(point["workload.spare_replicas"] or 0, replicas(site) - 1)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from stackchoice.choose.decision import Question
 from stackchoice.choose.interactive import LIMITS, under_limits
 from stackchoice.choose.judge import Check, first_failure
+from stackchoice.choose.kernels import kernel_checks, path_at
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of
 from stackchoice.facts.datum import Datum, Record
@@ -35,11 +36,17 @@ class Standing(Record):
 def standing(
     scenario: Scenario, facts: Facts, point: Point, engine: Engine, place: Place, memo: Memo
 ) -> Standing:
-    """Check licence, software and memory, in this order, up to the first that fails."""
+    """Check licence, software, kernels and memory, in this order, up to the first that fails."""
     failed, unknown = first_failure([*_licence(scenario, engine, place), *_software(engine, place)])
     if failed:
         return Standing(failed=failed, unknown=unknown)
-    site = admitted(site_of(place, facts, point, memo), engine, facts, point, memo)
+    path = path_at(place, engine, facts, point, memo)
+    failed, more = first_failure(kernel_checks(engine, place, path))
+    unknown = unknown + more
+    if failed:
+        return Standing(failed=failed, unknown=unknown)
+    site = site_of(place, facts, point, memo).model_copy(update={"kernels": path})
+    site = admitted(site, engine, facts, point, memo)
     failed, more = first_failure(_memory(point, site))
     return Standing(failed=failed, unknown=unknown + more, site=site)
 

@@ -20,6 +20,7 @@ from stackchoice.choose.decision import (
     Option,
     Status,
 )
+from stackchoice.choose.fixed import held_fixed, input_rows
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
@@ -31,7 +32,7 @@ from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.runnable import of_engine, of_seller
 from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
-from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
+from stackchoice.choose.trace import fit_numbers, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
@@ -70,6 +71,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ]  # fmt: skip
     best = main.best
     fit = fit_numbers(scenario, facts, point, main, memo)
+    numbers = _shape(main, fit, facts, point)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -82,7 +84,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         options=options,
         candidates=main.candidates,
         fit=fit,
-        shape=_shape(main, fit, facts, point),
+        shape=numbers,
         needs=needs(point),
         pushes=main.pushes,
         conflicts=main.conflicts,
@@ -92,8 +94,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
         plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main),
-        trace=trace(scenario, facts, point, main),
+        board=board(scenario, facts, point, main, cost),
+        trace=trace(scenario, facts, point, main, numbers),
         held_fixed=held_fixed(scenario, facts, main),
         inputs=input_rows(scenario, point),
         facts_sha256=facts.sha256,
@@ -156,6 +158,8 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.machines", machine.id, list(facts.machines))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
+    for engine in scenario.team.engine_work:
+        known("team.engine_work", engine, list(facts.engines))
 
 
 def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:
@@ -190,7 +194,9 @@ def _option(name: str, main: Answer) -> Option:
         reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
     return Option(
         name=name, status=status, question=best.question, reason=reason,
-        configuration=best.title, conditions=[f"find out {text}" for text in best.unknown],
+        configuration=best.title,
+        conditions=[f"find out {text}" for text in best.unknown]
+        + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
         usd_per_month=_usd(name, main),
         evidence=best.evidence,
     )  # fmt: skip

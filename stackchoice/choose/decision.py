@@ -25,6 +25,7 @@ from stackchoice.facts.frame import frame
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import FitRow, Speed
 from stackchoice.fit.admissions import AdmissionRow
+from stackchoice.fit.path import KernelPath
 from stackchoice.ops import Ask, Ops
 from stackchoice.workload import Conflict, Need, PushResult
 
@@ -61,6 +62,7 @@ class Candidate(Record):
     question: Question = ""
     reason: str
     unknown: list[str] = []
+    fallback: str = ""
     live_sequences: int | None = None
     decode_ceiling_tokens_per_s: float | None = None
     usd_per_month: Decimal | None = None
@@ -100,6 +102,7 @@ class Fit(Record):
     rows: list[FitRow]
     admissions: list[AdmissionRow] = []
     speed: Speed | None = None
+    kernels: KernelPath | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
     note: str = ""

@@ -16,7 +16,7 @@ from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.defence import Outcomes, Shares, Spread
 from stackchoice.choose.flips import swept
 from stackchoice.choose.memo import Memo
-from stackchoice.choose.money import compare
+from stackchoice.choose.money import break_evens
 from stackchoice.choose.prefer import Way, rank
 from stackchoice.choose.recommend import open_ways, too_close_share, wanted
 from stackchoice.facts.load import Facts
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DRAWS, GROUPS, SEED = 10_000, 200, 20261129
 
 #: Admission is worked out anew where memory or context moves, so those take few levels.
-LEVELS = 8
+LEVELS = 5
 SALARY = "money.usd_per_engineer_month"
 PER_PATH = ("ops_fte", "implementation_usd")
 
@@ -205,7 +205,7 @@ def _group(
     else:
         wins = _winners(scenario, there, ways, totals, inner)
     offer = found.bought and found.bought[1]
-    evens = compare(scenario, there, base, found.site, offer, found.tokens, found.lines).break_even
+    evens = break_evens(there, base, found.site, offer, found.tokens, found.lines)
     return Outcomes(
         wins=dict(wins), self_hosted=own or "none", usd={k: v for k, v in usd.items()
                                                          if v is not None},

@@ -18,8 +18,8 @@ from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
-#: Halvings of the interval in which the answer flips: enough for five digits.
-HALVINGS = 18
+#: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
+HALVINGS = 12
 #: What is counted in whole numbers or cents is halved until the two are neighbours.
 EXACT = 64
 COUNTED = ("workload.users", "team.engineers", "money.can_fund_devices")
@@ -127,13 +127,15 @@ def range_flips(
     found = []
     # Of a switch only the side that it is not on is a change.
     for side in (s for s in ends if not isinstance(s, bool) or s != known.value):
-        far = ask(path, side)
-        if far == base:
+        answers = [(at, ask(path, at)) for at in _probes(path, known.value, side)]
+        first = _nearest(known.value, answers, lambda found: found != base)
+        if first is None:
             continue
-        edges = [_edge(ask, path, known.value, side, lambda found: found != base)]
+        edges = [_edge(ask, path, *first, lambda found: found != base)]
         near = ask(path, edges[0][1])
-        if near[0] == base[0] != far[0]:
-            edges.append(_edge(ask, path, known.value, side, lambda found: found[0] != base[0]))
+        further = _nearest(known.value, answers, lambda found: found[0] != base[0])
+        if near[0] == base[0] and further is not None:
+            edges.append(_edge(ask, path, *further, lambda found: found[0] != base[0]))
         for under, at in edges:
             result = near if at == edges[0][1] else ask(path, at)
             found.append(
@@ -153,6 +155,27 @@ def range_flips(
             text=f"{label(path)}: nothing from {span} changes the answer", evidence=known.evidence,
         )
     ]  # fmt: skip
+
+
+def _probes(path: str, here: Any, side: Any) -> list[Any]:
+    """Return values on the way from the likely value to an end, the end last.
+
+    An answer can change and change back, where facts first become unknown and then fail.
+    """
+    if here is None or isinstance(side, bool | str):
+        return [side]
+    return list(dict.fromkeys([*(v for v in (_middle(path, here, side),) if v != here), side]))
+
+
+def _nearest(
+    here: Any, answers: list[tuple[Any, Outcome]], changed: Callable[[Outcome], bool]
+) -> tuple[Any, Any] | None:
+    """Return the last unchanged and the first changed value; None where none is changed."""
+    for at, found in answers:
+        if changed(found):
+            return here, at
+        here = at
+    return None
 
 
 def _flip_text(path: str, here: Any, at: Any, result: str, span: str, given: bool) -> str:

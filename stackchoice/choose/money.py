@@ -12,15 +12,17 @@ from stackchoice.choose.buying import (
     fte_of,
     hour_market,
     once,
+    purchase,
     rental,
     replicas,
-    server,
+    spares,
 )
 from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import market
 from stackchoice.choose.risks import Paths
 from stackchoice.choose.site import Site, traffic
 from stackchoice.cost import (
+    BreakEven,
     CostLine,
     Volume,
     decimal,
@@ -97,12 +99,9 @@ def compare(
     """Put the lines side by side, itemised, with the market and everything that could turn them."""
     by_path = {line.path: line for line in lines}
     managed, owned, rented = (by_path.get(p) for p in ("managed", "owned", "rented"))
-    per_mtok = None
-    if offer is not None and tokens is not None and tokens.total_mtok:
-        per_mtok = metered_usd(tokens, offer.price) / decimal(tokens.total_mtok)
     found = Cost(
         volume=tokens,
-        managed_usd_per_mtok=per_mtok,
+        managed_usd_per_mtok=_usd_per_mtok(offer, tokens),
         managed_usd_per_month=managed and managed.infrastructure_usd,
         managed_with_people_usd_per_month=managed and _with_people(managed),
         rented_usd_per_month=rented and rented.infrastructure_usd,
@@ -121,14 +120,40 @@ def compare(
     )  # fmt: skip
     if site is None:
         return found
-    carried = capacity_mtok_per_month(facts, point, site)
     by_hour = [] if site.choice.already_owned else hour_market(scenario, facts, point, site)
-    turns = Paths(
-        facts=facts, point=point, site=site, tokens=tokens, lines=by_path, per_mtok=per_mtok,
-        capacity=carried, full=full_mtok_per_month(facts, point, site),
-        replicas=replicas(site), purchase=server(facts, point, site, devices(site)),
+    paths = _paths(facts, point, site, offer, tokens, lines)
+    return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, paths)})
+
+
+def break_evens(
+    facts: Facts, point: Point, site: Site | None, offer: Offer | None, tokens: Volume | None,
+    lines: list[CostLine],
+) -> list[BreakEven]:  # fmt: skip
+    """Return the break-even volumes of :func:`compare` alone, for whoever asks at many points."""
+    if site is None:
+        return []
+    return list(turning.break_evens(_paths(facts, point, site, offer, tokens, lines)))
+
+
+def _paths(
+    facts: Facts, point: Point, site: Site, offer: Offer | None, tokens: Volume | None,
+    lines: list[CostLine],
+) -> Paths:  # fmt: skip
+    count = replicas(site)
+    return Paths(
+        facts=facts, point=point, site=site, tokens=tokens,
+        lines={line.path: line for line in lines}, per_mtok=_usd_per_mtok(offer, tokens),
+        capacity=capacity_mtok_per_month(facts, point, site),
+        full=full_mtok_per_month(facts, point, site), replicas=count, spares=spares(point, site),
+        purchase=purchase(facts, point, site, count),
     )  # fmt: skip
-    return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, turns)})
+
+
+def _usd_per_mtok(offer: Offer | None, tokens: Volume | None) -> Decimal | None:
+    """Return what a million tokens of this month's mix cost there."""
+    if offer is None or tokens is None or not tokens.total_mtok:
+        return None
+    return metered_usd(tokens, offer.price) / decimal(tokens.total_mtok)
 
 
 def capacity_mtok_per_month(facts: Facts, point: Point, site: Site) -> dict[str, float] | None:
@@ -168,7 +193,7 @@ def _self_hosted(scenario: Scenario, facts: Facts, point: Point, site: Site) -> 
     if point["constraints.data_may_leave"] is not False:
         price = rental(scenario, facts, point, site, count)
         lines.append(_rented(scenario, facts, point, site, price))
-    bought = server(facts, point, site, count)
+    bought = purchase(facts, point, site, replicas(site))
     return [*lines, _owned(scenario, facts, point, site, bought)]
 
 
@@ -224,12 +249,13 @@ def _owned(
             site=site, evidence=Evidence.ASSUMED,
             note="no complete server with it has a price in the fact base",
         )  # fmt: skip
-    servers = -(-devices(site) // bought.devices)
+    servers = bought.servers
     parts = owned_parts_usd(
         bought, servers, point["money.horizon_months"], facts,
         level=scenario.money.depreciation == "annuity",
     )  # fmt: skip
-    note = "no spare: one machine down is the service down" if servers == 1 else ""
+    alone = servers == 1 and not spares(point, site)
+    note = "no spare: one machine down is the service down" if alone else ""
     return _line(
         scenario, facts, point, "owned",
         f"{servers} server(s) with {bought.devices} x {site.machine.name}",

@@ -134,9 +134,12 @@ def _what_could_flip(limits: list[Limit], flips: list[Flip]) -> tuple[str, str]:
     in_range = [f for f in flips if f.within_range and f.to_option and f.input in FROM_A_LOG]
     ranked = sorted(in_range, key=lambda f: not f.changes_recommendation)
     if ranked:
-        return f"{ranked[0].input.split('.')[1].replace('_', ' ')}, from your own log", (
-            ranked[0].text
-        )
+        found = ranked[0]
+        name = found.input.split(".")[1].replace("_", " ")
+        which = "" if found.changes_recommendation else (
+            "; that is the self-hosted choice, and no single measurement flips the recommendation"
+        )  # fmt: skip
+        return f"{name}, from your own log", f"{found.text}{which}"
     names = limits[0].measure if limits else "the month's bill"
     return names, (
         "no single measurement within the stated ranges flips the answer; this one checks the "

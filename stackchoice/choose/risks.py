@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from stackchoice.choose.buying import Purchase, fte_of
+from stackchoice.choose.buying import Purchase, fte_of, purchase
 from stackchoice.choose.site import Site
 from stackchoice.cost import (
     CostLine,
@@ -43,6 +43,7 @@ class Paths:
     capacity: dict[str, float] | None
     full: dict[str, float] | None
     replicas: int
+    spares: int
     purchase: Purchase | None
 
     @property
@@ -74,13 +75,17 @@ def redundancy(paths: Paths) -> Iterator[Redundancy]:
 
 
 def _spare(paths: Paths, line: CostLine) -> Redundancy:
-    count, owned = paths.replicas, paths.site.choice.already_owned
-    there = paths.site.replicas_there - count if owned else 0
+    count, owned = paths.replicas - paths.spares, paths.site.choice.already_owned
+    there = paths.site.replicas_there - count if owned else paths.spares
     if there > 0:
         extra: Decimal | None = Decimal(0)
-        without = f"{there} of {there + count} replicas that are there are not needed at the peak"
+        without = (
+            f"{there} of {there + count} replicas in the bill are not needed at the peak: what "
+            "breaks is covered"
+        )
     else:
-        extra = None if line.infrastructure_usd is None else line.infrastructure_usd / count
+        known = line.infrastructure_usd
+        extra = None if known is None else known / paths.replicas
         extra = _bought_spare(paths) if owned else extra
         without = (
             "the service is down until the card is replaced or another is rented" if count == 1
@@ -100,12 +105,11 @@ def _bought_spare(paths: Paths) -> Decimal | None:
 
     As listed, over their life; None where no list has them.
     """
-    bought = paths.purchase
+    bought = purchase(paths.facts, paths.point, paths.site, 1)
     if bought is None:
         return None
-    servers = -(-paths.site.choice.devices_per_replica // bought.devices)
     months = paths.point["money.horizon_months"]
-    parts = owned_parts_usd(bought, servers, months, paths.facts)
+    parts = owned_parts_usd(bought, bought.servers, months, paths.facts)
     return sum(parts.values(), Decimal(0)) if parts else None
 
 
@@ -135,9 +139,8 @@ def exits(paths: Paths) -> Iterator[Exit]:
             what="the machine is yours whatever it still brings; setting up the managed endpoint",
         )  # fmt: skip
         return
-    servers = -(-paths.site.choice.devices_per_replica * paths.replicas // bought.devices)
     residual = bought.usd * decimal(facts.assumed("residual_share"))
-    book = servers * book_value(
+    book = bought.servers * book_value(
         price=bought.usd, residual=residual, installation=bought.installation_usd,
         life=decimal(facts.assumed("server_life_months")), after=months,
     )  # fmt: skip

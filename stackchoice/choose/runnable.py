@@ -75,6 +75,8 @@ def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: st
 
     def known(datum: Datum[Any], unit: str = "") -> str:
         value = datum.value
+        if isinstance(value, bool):
+            return "yes" if value else "no"
         if isinstance(value, list):
             value = ", ".join(str(v) for v in value)
         return "unknown" if value is None else f"{value:,}{unit}" if unit else f"{value}"

@@ -26,6 +26,8 @@ from stackchoice.fit import (
 )
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.path import KernelPath
+from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import THIS_MACHINE, MachineChoice, Point, Scenario
@@ -61,6 +63,7 @@ class Site(Place):
     speed: Speed = Speed()
     engine: str = ""
     admission: Admission | None = None
+    kernels: KernelPath | None = None
     live_sequences: int | None = None
     reuse: ReuseRule | None = None
     replica: Interval | None = None
@@ -194,13 +197,16 @@ def _site(place: Place, facts: Facts, flow: Traffic) -> Site:
 
 
 def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
-    """Return the speed of one stream at the depth that requests have on average."""
+    """Return the speed of one stream at the depth that requests have on average.
+
+    It is of the arithmetic that the engine's kernels run, where a site knows their path.
+    """
     flow = traffic(point)
     depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
     cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
     speed = batch_one_speed(
         site.model, site.artifact, site.machine, facts.efficiencies, cache_bytes=cache_bytes,
-        devices=site.choice.devices_per_replica,
+        devices=site.choice.devices_per_replica, operand=operand_of(site),
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if site.choice.id == THIS_MACHINE else "all",
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
@@ -209,6 +215,11 @@ def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
         links=facts.links.values(), interconnect=site.choice.interconnect,
     )  # fmt: skip
     return {"cache_bytes": cache_bytes, "speed": speed}
+
+
+def operand_of(site: Site) -> str | None:
+    """Return what the kernels multiply; None where that, or the engine, is not known."""
+    return executed_operand(site.kernels) if site.kernels else None
 
 
 def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo) -> Site:

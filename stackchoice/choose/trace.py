@@ -1,13 +1,15 @@
-"""The decision told step by step: rule, facts, evidence class; and what was held fixed."""
+"""The decision told step by step: rule, facts, evidence class; and question 1 in numbers."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
+from stackchoice.choose.kernels import kernel_steps
 from stackchoice.choose.memo import Memo
+from stackchoice.choose.shape import Shape
+from stackchoice.choose.shape_steps import shape_steps
 from stackchoice.choose.site import places, site_of, speed_at
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
@@ -15,7 +17,7 @@ from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import workspace_bytes
-from stackchoice.scenario import Point, Scenario, scenario_inputs
+from stackchoice.scenario import Point, Scenario
 
 
 def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> Fit:
@@ -57,61 +59,25 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
             facts=facts,
         ),
         speed=site.speed,
+        kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
         note=site.cache_note,
     )
 
 
-def trace(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Step]:
+def trace(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, numbers: Shape | None = None
+) -> list[Step]:
     """Return every step from the memory sum to the recommendation."""
     return [
         *_fit_steps(main),
         *_elimination_steps(facts, main),
         *_push_steps(main),
+        *shape_steps(numbers),
         *_ops_steps(main),
         *_cost_steps(main),
     ]
-
-
-def held_fixed(scenario: Scenario, facts: Facts, main: Answer) -> list[str]:
-    """Return what was not varied: everything held fixed is a claim somebody should check."""
-    engines = ", ".join(f"{e.name} {e.latest.version}" for e in facts.engines.values())
-    fixed = [
-        f"engine releases: {engines}",
-        f"fact base {facts.sha256[:12]}",
-        "cache type: the model's own; no quantised KV cache was considered",
-        f"sampling preset: {scenario.workload.sampling_preset or 'not named'}",
-        "capacity at the release's default settings, as each configuration's reason says",
-        "single-stream speed intervals carried over to batches",
-        "prices as listed on their dates; no discounts, taxes, egress or currency",
-    ]
-    if main.site is not None:
-        revision = main.site.artifact.revision.value or "unknown"
-        fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
-    return fixed
-
-
-def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
-    """Return every input at the likely point with its class, origin and answerer."""
-    given = scenario_inputs(scenario)
-    return [
-        {
-            "input": path,
-            "value": _plain(known.value),
-            "low": _plain(given[path].low),
-            "high": _plain(given[path].high),
-            "evidence": known.evidence.value if known.value is not None else "unknown",
-            "origin": known.origin,
-            "answered_by": known.answered_by,
-        }
-        for path, known in point.inputs.items()
-    ]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON gives back equal; bills stay Decimal, an input need not."""
-    return float(value) if isinstance(value, Decimal) else value
 
 
 def _rows(
@@ -182,6 +148,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 facts=site.admission.notes,
             )
         )
+    steps += kernel_steps(site)
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(

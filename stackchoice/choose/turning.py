@@ -34,7 +34,7 @@ PRICE_UNIT = "USD per M tokens of this mix"
 
 def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
     """Return the fields of a cost that say where the paths turn."""
-    evens = list(_break_evens(paths))
+    evens = list(break_evens(paths))
     return {
         "break_even": evens,
         "curves": list(_curves(paths, evens)),
@@ -46,7 +46,7 @@ def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
     }
 
 
-def _break_evens(paths: Paths) -> Iterator[BreakEven]:
+def break_evens(paths: Paths) -> Iterator[BreakEven]:
     """Break-even at both ends of the throughput interval, without and with people."""
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None or paths.per_mtok is None:
@@ -56,12 +56,14 @@ def _break_evens(paths: Paths) -> Iterator[BreakEven]:
         line = paths.lines.get(path)
         if line is None or line.infrastructure_usd is None:
             continue
+        replica = line.infrastructure_usd / paths.replicas
+        spare = paths.spares * replica  # paid for, and carries nothing
         for with_people in (False, True):
             for end in ends:
                 yield break_even(
                     against=f"{line.path}, {ENDS[end]}",
-                    fixed_usd=_beyond(line, managed) if with_people else Decimal(0),
-                    replica_usd=line.infrastructure_usd / paths.replicas,
+                    fixed_usd=spare + (_beyond(line, managed) if with_people else 0),
+                    replica_usd=replica,
                     managed_usd_per_mtok=paths.per_mtok,
                     capacity_mtok=paths.capacity and paths.capacity[end],
                     full_capacity_mtok=paths.full and paths.full.get(end),
@@ -89,8 +91,9 @@ def _curves(paths: Paths, evens: list[BreakEven]) -> Iterator[Curve]:
     )  # fmt: skip
     for line in paths.own:
         own = {
-            "fixed": float(line.people_usd + line.one_time_usd),
             "replica": float(line.infrastructure_usd or 0) / paths.replicas,
+            "fixed": float(line.people_usd + line.one_time_usd)
+            + float(line.infrastructure_usd or 0) * paths.spares / paths.replicas,
         }
         for end in ("low", "high"):
             if capacity[end] > 0:
@@ -135,7 +138,7 @@ def _purchase_turns(
     bought = paths.purchase
     if bought is None or paths.site.choice.already_owned:
         return
-    servers = -(-paths.site.choice.devices_per_replica * paths.replicas // bought.devices)
+    servers = bought.servers
     months = paths.point["money.horizon_months"]
     level = scenario.money.depreciation == "annuity"
     free = replace(bought, usd=Decimal(0), installation_usd=Decimal(0))

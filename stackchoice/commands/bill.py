@@ -78,7 +78,7 @@ def _from(item: BillLine) -> str:
 def _break_evens(evens: list[BreakEven]) -> Iterator[str]:
     yield "break-even volume, whole replicas against tokens bought:"
     if not evens:
-        yield "  not compared: a price or the volume is unknown"
+        yield "  not compared: managed is not open, or a price or the volume is unknown"
     for even in evens:
         people = "with people" if even.with_people else "without people"
         at = "" if even.mtok_per_month is None else f"{even.mtok_per_month:,.0f} M tokens a month, "

@@ -22,7 +22,8 @@ def kernels_command(
 ) -> None:
     """Tell what is optimised in an engine on a machine, or where a checkpoint runs natively."""
     from stackchoice.errors import InputError
-    from stackchoice.kernels import describe_engine, describe_model, engine_wall, model_wall
+    from stackchoice.kernels import engine_wall, model_wall
+    from stackchoice.present.kerneltext import describe_engine, describe_model
 
     if model is not None:
         wall = model_wall(model, artifact=artifact, engine=engine, machine=machine)

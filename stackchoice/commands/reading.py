@@ -31,4 +31,15 @@ def inspect_command(
     found = inspect_checkpoint(path, whole_hash=whole_hash)
     if engine or machine:
         found = with_paths(found, engine, machine)
-    print(found.model_dump_json(indent=2) if as_json else describe_checkpoint(found))
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    print(describe_checkpoint(found))
+    if found.path_there is not None and machine is not None:
+        from stackchoice.facts import load_facts
+        from stackchoice.fit.path.meaning import meanings
+        from stackchoice.present.kerneltext import path_lines
+
+        there = found.path_there
+        print("\nkernel path")
+        print("\n".join(path_lines(there, meanings(there, load_facts().machines[machine]))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -119,13 +120,13 @@ def admit(
         return base.model_copy(update={"notes": [rule.note or "no rule of this engine is known"]})
     try:
         if device is not None and rule.value == "block_groups":
-            asked = _with_device(asked, device)
+            asked = with_device(asked, device)
         return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
     except (UnknownRuleError, UnknownCacheError) as error:
         return base.model_copy(update={"rule": None, "notes": [str(error)]})
 
 
-def _with_device(asked: Launch, device: Machine) -> Launch:
+def with_device(asked: Launch, device: Machine) -> Launch:
     """Fill in what the release takes from the device."""
     memory = device.memory_gib_reported.value
     if memory is None and device.memory_gb.value is not None:
@@ -189,3 +190,38 @@ ADMIT = {
     "cells": _cells,
     "quotient": _quotient,
 }
+
+
+def counter(asked: Launch, context: int) -> Callable[[int], int]:
+    """Return what counts the live sequences of a pool by this launch's rule.
+
+    Everything that does not depend on the pool is worked out here, once for many pools.
+
+    Raises
+    ------
+    UnknownRuleError, UnknownCacheError
+        Where the rule, or the cache it needs, is not known; the returned function may too.
+    """
+    rule = asked.need("rule")
+    if rule == "block_groups":
+        plan = vllm.plan(asked)
+        each = plan.request_blocks(context)
+        return lambda pool: int(plan.pool_blocks(pool) / each)
+    if rule == "token_pool":
+        windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
+        widest = max(windows, default=None)
+        kept: dict[int, Any] = {}
+
+        def live(pool: int) -> int:
+            if pool not in kept:
+                kept[pool] = sglang.pools(asked, pool)
+            return int(kept[pool].live(context, widest))
+
+        return live
+    if rule == "cells":
+        one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
+    elif rule == "quotient":
+        one = quotient.sequence_bytes(asked, context)
+    else:
+        raise UnknownRuleError(f"the rule {rule!r} of {asked.engine} is not known")
+    return lambda pool: max(0, pool // one)

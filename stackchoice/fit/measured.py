@@ -27,12 +27,16 @@ ROW_SPREAD = {"decode": 0.2, "prefill": 0.33}
 
 
 class MeasuredRate(Record):
-    """One rate that was measured on the set-up in question, in tokens/s."""
+    """One rate that was measured on the set-up in question, in tokens/s.
+
+    ``origin`` is what its record says was measured, for the reader to compare.
+    """
 
     phase: Literal["decode", "prefill"]
     tokens_per_s: float = Field(gt=0, allow_inf_nan=False)
     context_tokens: int = Field(default=0, ge=0)
     prompt_tokens: int | None = Field(default=None, ge=1)
+    origin: str = ""
 
 
 def calibrate(errors: list[float], spread: float, row_spread: float) -> tuple[float, float]:
@@ -83,3 +87,12 @@ def calibrated_factors(
         return ends  # kernels may multiply in narrower numbers than those of the ceiling
     low, middle, high = (min(1.0, end) for end in ends)
     return low, middle, high
+
+
+def unexpected(model: ShareModel, seen: Iterable[Run]) -> bool:
+    """Whether a measured run lies outside its own interval: rare, or another set-up."""
+    for run in seen:
+        low, _, high = calibrated_factors(model, run)
+        if run.ceiling and not low <= (run.tokens_per_s or 0) / run.ceiling <= high:
+            return True
+    return False

@@ -1,7 +1,8 @@
 """When a build was made, as far as a text tells, and whether a change is in it.
 
-``0.24.0``, ``b9479``, ``main 2026-07``, ``2026-09 before pull 40022``, ``main after 2026-03-11 (pull
-36806)``: numbers are compared as releases; else the pulls that a text names; else days.
+``0.24.0``, ``b9479``, ``main 2026-07``, ``2026-09 before pull 40022``,
+``main after 2026-03-11 (pull 36806)``: numbers are compared as releases; else the pulls that a
+text names; else days.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 
 from packaging.version import Version
 
+from stackchoice.errors import InputError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record, days_before
 from stackchoice.facts.kernels import Change, KernelFacts
@@ -67,6 +69,21 @@ def read_moment(text: str | None, engine: str, facts: KernelFacts) -> Moment:
     return Moment(
         text=text, order=order, earliest=earliest, latest=latest, holds=holds, lacks=lacks
     )
+
+
+def checked_release(text: str | None, engine: str, facts: KernelFacts) -> str | None:
+    """Return a release that somebody typed, if it can be placed.
+
+    Raises
+    ------
+    InputError
+        When it holds no number, day or pull request.
+    """
+    if text is not None and not read_moment(text, engine, facts).known:
+        raise InputError(
+            f"release {text!r}: no number, day or pull request; write it as 0.26.0 or 2026-07"
+        )
+    return text
 
 
 def reached(moment: Moment, bound: str, engine: str, facts: KernelFacts) -> bool | None:

@@ -17,7 +17,8 @@ from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.config import text_config, whole
-from stackchoice.fit.measured import MeasuredRate, calibrated_factors
+from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
+from stackchoice.fit.rates import compute_rates
 from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
 
 GIGA = 10**9
@@ -75,6 +76,7 @@ def batch_one_speed(
     shares: list[ShareModel] | None = None,
     classes: SpeedClasses | None = None,
     engine: str = "",
+    operand: str | None = None,
     links: Iterable[Link] = (),
     interconnect: str | None = None,
     measured: Iterable[MeasuredRate] = (),
@@ -95,6 +97,9 @@ def batch_one_speed(
     shares, classes, engine
         The fitted shares of the ceiling, how runs are grouped, and the engine's id where it is
         decided; without them the class's own percentiles are used.
+    operand
+        Format that the engine's kernels multiply in prefill, where its path is known; else the one
+        that the file asks for.
     links, interconnect
         Kinds of links, and a text that names the one in use (``pcie5 x8``); the machine's own
         where nothing is said, and unknown where that is a slot.
@@ -106,7 +111,7 @@ def batch_one_speed(
     unknown = []
     read = read_bytes(artifact)
     step = None if read is None else read + cache_bytes
-    rate = _compute_rate(artifact, machine)
+    top_rate, rate = compute_rates(artifact, machine, operand)
     path = link_over(machine, interconnect, devices, links)
     base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
     base = base.model_copy(update={"link": path})
@@ -115,11 +120,13 @@ def batch_one_speed(
     if ceiling is None:
         known = machine.bandwidth_gb_per_s.known
         unknown.append("bytes read per token" if known else "memory bandwidth")
+    executed = runs["prefill"].model_copy(update={"tera_ops_per_s": top_rate})
     if prefill is None:
         unknown.append("compute rate" if base.active_parameters else "parameters")
     if base.reduces and path is None:
         unknown.append("the link between the devices (the ceilings leave its time out)")
     over = [path.evidence] if path and base.reduces else []
+    given = list(measured)
     found = {}
     for phase, top, kind, read_at_once in (
         ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
@@ -128,8 +135,11 @@ def batch_one_speed(
         evidence = weakest(kind, *over)
         fitted = next((m for m in shares or () if m.phase == phase), None)
         if fitted and classes and top and threads == "all":
-            seen = [_seen(runs[phase], m, cache_at) for m in measured if m.phase == phase]
-            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen)
+            rows = [row for row in given if row.phase == phase]
+            seen = [_seen(runs[phase], row, cache_at) for row in rows]
+            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen, _origin(rows))
+            if unexpected(fitted, seen):
+                unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
         else:
             share = efficiency(efficiencies, machine, phase, threads)
             found[phase] = _interval(top, share, evidence, read_at_once)
@@ -137,7 +147,7 @@ def batch_one_speed(
         bytes_per_decode_step=step,
         decode_ceiling_tokens_per_s=ceiling,
         decode=found["decode"],
-        prefill_ceiling_tokens_per_s=prefill,
+        prefill_ceiling_tokens_per_s=executed.ceiling,
         prefill=found["prefill"],
         evidence=weakest(
             artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence, *over
@@ -189,8 +199,7 @@ def requests_per_s(
     if len(rates) < 3:
         return None
     return Interval(
-        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s",
-        evidence=Evidence.INFERRED,
+        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s", evidence=Evidence.INFERRED,
         rests_on=["single-stream efficiencies carried over to a full batch"],
     )  # fmt: skip
 
@@ -219,22 +228,6 @@ def request_seconds(
     return prefill_s, output_tokens * touched / decode_rate
 
 
-def _compute_rate(artifact: Artifact, machine: Machine) -> float | None:
-    """Peak dense rate, in 10^12 operations per second, of the arithmetic the file asks for.
-
-    What the engine's kernels really run is read elsewhere; 16-bit is the safe ground.
-    """
-    bits = artifact.activation_bits.value
-    rates = {
-        8: machine.fp8_dense_tflops
-        if "fp8" in artifact.encoding.lower()
-        else machine.int8_dense_tops,
-        4: machine.fp4_dense_tflops,
-    }
-    native = rates.get(bits or 16)
-    return (native.value if native else None) or machine.bf16_dense_tflops.value
-
-
 def _run(
     model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses | None,
     engine: str, devices: int, cache_bytes: int, rate: float | None,
@@ -258,15 +251,23 @@ def _run(
 
 
 def _fitted(
-    model: ShareModel, run: Run, ceiling: float, rate_class: Evidence, seen: list[Run]
-) -> Interval:
+    model: ShareModel, run: Run, ceiling: float, rate_class: Evidence, seen: list[Run],
+    origin: list[str],
+) -> Interval:  # fmt: skip
     low, middle, high = (f * ceiling for f in calibrated_factors(model, run, seen))
-    moved = [f"{len(seen)} rates measured on this set-up"] if seen else []
     return Interval(
         low=low, middle=middle, high=high, unit="tokens/s",
         evidence=weakest(Evidence.COMPUTED, rate_class),
-        rests_on=[f"{model.rows} public measurements in {model.groups} groups", *moved],
+        rests_on=[f"{model.rows} public measurements in {model.groups} groups", *origin],
     )  # fmt: skip
+
+
+def _origin(rows: list[MeasuredRate]) -> list[str]:
+    if not rows:
+        return []
+    said = "; ".join(dict.fromkeys(row.origin for row in rows if row.origin))
+    count = "one rate" if len(rows) == 1 else f"{len(rows)} rates"
+    return [f"{count} taken as measured on this set-up" + (f" ({said})" if said else "")]
 
 
 def _seen(run: Run, row: MeasuredRate, cache_at: Callable[[int], int] | None) -> Run:

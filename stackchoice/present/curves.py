@@ -70,7 +70,7 @@ def _marks(cost: Cost) -> list[dict[str, Any]]:
 
 def _said(cost: Cost) -> str:
     if cost.volume is None or not cost.curves:
-        return "Not drawn: a price, the volume or the capacity is unknown."
+        return "Not drawn: managed is not open, or a price, the volume or the capacity is unknown."
     parts = [f"Today {text.volume(cost.volume.total_mtok)}"]
     for even in (even for even in cost.break_even if even.with_people):
         at = text.volume(even.mtok_per_month)

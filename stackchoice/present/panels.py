@@ -109,12 +109,12 @@ class SizingPanel(Panel):
             "model": "Qwen/Qwen3.8-27B", "machine": "h100_sxm", "devices": "1",
             "context_tokens": "8192", "cache_type": OWN, "engine": "vllm", **start,
         }  # fmt: skip
-        artifacts = _artifacts(facts, values["model"])
+        artifacts = artifact_choices(facts, values["model"])
         values.setdefault("artifact", artifacts[0][1])
         machines = [(m.name, m.id) for m in facts.machines.values()]
         engines = [(NO_ENGINE, NO_ENGINE), *((e.name, e.id) for e in facts.engines.values())]
         fields = {
-            "model": dropdown("Model", _models(facts), values["model"]),
+            "model": dropdown("Model", model_choices(facts), values["model"]),
             "artifact": dropdown("Weights", artifacts, values["artifact"]),
             "machine": dropdown("Machine", machines, values["machine"]),
             "devices": text_field("Devices", values["devices"]),
@@ -132,14 +132,14 @@ class SizingPanel(Panel):
     def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
         if changed != "model":
             return values
-        return {**values, "artifact": _artifacts(self.facts, values["model"])[0][1]}
+        return {**values, "artifact": artifact_choices(self.facts, values["model"])[0][1]}
 
     def _answer(self, values: dict[str, str]) -> Sizing:
-        model = _named(self.facts.models, values["model"])
+        model = named(self.facts.models, values["model"])
         artifacts = {a.id: a for a in model.artifacts}
         return size(
-            model, _named(artifacts, values["artifact"]),
-            _named(self.facts.machines, values["machine"]), self.facts,
+            model, named(artifacts, values["artifact"]),
+            named(self.facts.machines, values["machine"]), self.facts,
             devices=_whole(values["devices"], "devices"),
             context_tokens=_whole(values["context_tokens"], "context"),
             kv_dtype=_cache_type(values["cache_type"]),
@@ -149,7 +149,7 @@ class SizingPanel(Panel):
     def _show(self) -> None:
         """Offer the weights of the chosen model, then show what stands."""
         self._settling = True
-        self.fields["artifact"].options = _artifacts(self.facts, self.values["model"])
+        self.fields["artifact"].options = artifact_choices(self.facts, self.values["model"])
         super()._show()
 
     def _table(self) -> Section:
@@ -193,7 +193,7 @@ class PremisePanel(Panel):
         }  # fmt: skip
         fields = {
             "engine": dropdown("Engine", engines, values["engine"]),
-            "model": dropdown("Model", _models(facts), values["model"]),
+            "model": dropdown("Model", model_choices(facts), values["model"]),
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             **{name: text_field(label, values[name]) for name, label in labels.items()},
         }
@@ -210,7 +210,7 @@ class PremisePanel(Panel):
             settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
         asked = launch(
             values["engine"], values["release"],
-            _named(self.facts.models, values["model"]).config.value or {},
+            named(self.facts.models, values["model"]).config.value or {},
             kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
             settings=settings, facts=self.facts,
         )  # fmt: skip
@@ -226,18 +226,18 @@ class PremisePanel(Panel):
         return premises_table(self.check)
 
 
-def _named(records: dict[str, Any], name: str) -> Any:
+def named(records: dict[str, Any], name: str) -> Any:
     if name not in records:
         raise InputError(f"{name!r}: not in the fact base; choose one of the list")
     return records[name]
 
 
-def _models(facts: Facts) -> list[tuple[str, str]]:
+def model_choices(facts: Facts) -> list[tuple[str, str]]:
     return [(model.name, model.id) for model in facts.models.values()]
 
 
-def _artifacts(facts: Facts, model: str) -> list[tuple[str, str]]:
-    return [(f"{a.label} ({a.format})", a.id) for a in _named(facts.models, model).artifacts]
+def artifact_choices(facts: Facts, model: str) -> list[tuple[str, str]]:
+    return [(f"{a.label} ({a.format})", a.id) for a in named(facts.models, model).artifacts]
 
 
 def _cache_types(facts: Facts) -> list[tuple[str, str]]:

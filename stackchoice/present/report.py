@@ -13,13 +13,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stackchoice.choose import Decision, decide
+from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.fit.path.meaning import alternatives, meanings
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
 from stackchoice.present.curves import volume_chart
-from stackchoice.present.numbers import by_class, numbers
+from stackchoice.present.numbers import by_class, fit_facts, numbers
 from stackchoice.present.record import decision_record
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
@@ -35,11 +37,15 @@ SECTIONS = {
     "evidence": "How we know",
     "memory": "Hardware fit: the memory budget",
     "speed": "Hardware fit: ceilings and intervals",
+    "kernels": "Hardware fit: the kernel path",
     "workload": "Workload shape",
     "people": "Ops capacity",
     "cost": "Cost",
     "options": "Options and eliminations",
     "change": "What would change the answer",
+    "runnable": "How to run it",
+    "plan": "Before the card is bought",
+    "review": "What a review board asks",
     "fixed": "What was held fixed",
     "quality": "Quality evidence",
     "live": "The live run",
@@ -131,13 +137,21 @@ class Report:
             "quotes": self._quotes,
             **shape_context(self.decision),
             "decode": self._decode(),
+            "kernels": self._kernels(),
             "ledger": lambda: self._ledger,
+            "defended": lambda: self._defended,
             "speed_scores": self.facts.speed_scores,
         }
 
     @cached_property
     def _quotes(self) -> tuple[list[Quote], str]:
         return quotes(self.facts, self.decision.fit.model, self.today)
+
+    @cached_property
+    def _defended(self) -> dict[str, Any]:
+        from stackchoice.present.defended import defence_context  # which needs this module
+
+        return defence_context(defend(self.scenario, self.facts))
 
     @cached_property
     def _ledger(self) -> Score:
@@ -153,6 +167,17 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<style>{style()}</style>"
+
+    def _kernels(self) -> dict[str, Any] | None:
+        path = self.decision.fit.kernels
+        machine, artifact = fit_facts(self.decision, self.facts)
+        if path is None or machine is None or artifact is None:
+            return None
+        model = self.facts.models[self.decision.fit.model]
+        return {
+            "path": path, "meanings": meanings(path, machine),
+            "alternatives": alternatives(model, path, artifact.id, machine, self.facts),
+        }  # fmt: skip
 
     def _decode(self) -> tuple[alt.LayerChart, str]:
         speed = self.decision.fit.speed

@@ -34,9 +34,10 @@ def phases_chart(shape: Any) -> tuple[alt.LayerChart, str]:
     for end, name in ENDS.items() if phases else ():
         parts = {part: getattr(getattr(phases, field), end) for part, (field, *_) in PHASES.items()}
         total = sum(parts.values())
-        note = f"{text.number(total, 's')} in all [{phases.decode_s.evidence.value}]"
+        words = ", ".join(f"{p} {text.number(v, 's')}" for p, v in parts.items())
+        note = f"{words}: {text.number(total, 's')} in all [{phases.decode_s.evidence.value}]"
         rows += [{"row": name, "part": p, "value": v, "end": note} for p, v in parts.items()]
-        said.append(f"{name}: " + ", ".join(f"{p} {text.number(v, 's')}" for p, v in parts.items()))
+        said.append(f"{name}: {words}")
     chart = stacked(rows, PHASES, axis="seconds of one request", label="format(datum.value, '.2f')")
     return chart, f"Seconds of one request. {'; '.join(said) or 'Unknown'}."
 

@@ -55,7 +55,7 @@ def workload_tables(decision: Decision, *parts: str) -> Section:
     Parameters
     ----------
     parts
-        Of ``needs``, ``volume``, ``seconds``, ``reuse``, ``peak``, in the wanted order.
+        Of ``needs``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``, as ordered.
     """
     html = environment().get_template("workload_parts.html.j2").render(
         parts=[f"shape_{part}.html.j2" for part in parts], style=style(), **shape_context(decision)

@@ -20,7 +20,7 @@ from stackchoice.traffic import Measured, measure_log
 from stackchoice.traffic.section import workload_inputs
 
 NONE = "none: the scenario's own"
-TABLES = ("volume", "seconds", "reuse", "peak")
+TABLES = ("volume", "seconds", "settings", "reuse", "peak")
 
 
 class TrafficPanel(ipywidgets.VBox):
@@ -47,7 +47,7 @@ class TrafficPanel(ipywidgets.VBox):
     ) -> None:
         self._base, self.facts, self.error = scenario, facts, ""
         self._settling = False
-        choices = [(NONE, ""), *((w.name, w.id) for w in facts.workloads.values())]
+        choices = [(NONE, ""), *((w.id, w.id) for w in facts.workloads.values())]
         self.fields = {
             "log": text_field("Request log (path)", log),
             "preset": dropdown("Published workload", choices, preset),

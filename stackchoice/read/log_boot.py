@@ -14,6 +14,8 @@ from stackchoice.read.log_values import settings_of, value_of
 MOST_SAMPLES = 256
 #: Ranks, devices and keys beyond these are not a server's but a hostile file's.
 MOST_KEYS = 4096
+#: More ranks than any deployment writes into one log.
+MOST_RANKS = 512
 #: Lines of an error that are kept to show.
 EXCERPT = 300
 #: The fields that name a kernel.
@@ -77,7 +79,7 @@ class BootBuilder:
 
     def take(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> None:
         """Record what a pattern found in a line."""
-        rank = line.rank
+        rank = self._known(line.rank)
         values = dict(self.values_of(pattern, captured))
         if pattern.leaves:
             self.area.pop(rank, None)
@@ -97,13 +99,20 @@ class BootBuilder:
             self.ready = True
             self.role.clear()
         for key, value in values.items():
-            self._keep(pattern, captured, key, value, line)
+            self._keep(pattern, captured, key, value, line.number, rank)
         if pattern.pairs:
             self.settings_line = line.number
             for key, value in settings_of(line.text, pattern.pairs).items():
                 if len(self.settings) < MOST_KEYS:
                     self.settings[key] = value
         self._judge(pattern, captured, values, line)
+
+    def _known(self, rank: str) -> str:
+        """Return the rank, or none beyond the number that is kept apart."""
+        if len(self.stage) < MOST_RANKS or rank in self.stage:
+            self.stage.setdefault(rank, -1)
+            return rank
+        return ""
 
     def said(self, pattern: LinePattern, rank: str) -> dict[str, Any] | None:
         """Return what the same line of that rank said before, of the same area of the cache."""
@@ -129,16 +138,17 @@ class BootBuilder:
         yield from pattern.sets.items()
 
     def _keep(
-        self, pattern: LinePattern, captured: dict[str, str], key: str, value: Any, line: Line
-    ) -> None:
-        rank, device = line.rank, captured.get(pattern.by) if pattern.by else None
+        self, pattern: LinePattern, captured: dict[str, str], key: str, value: Any,
+        line: int, rank: str,
+    ) -> None:  # fmt: skip
+        device = captured.get(pattern.by) if pattern.by else None
         if device is not None and _on_host(device):
             key = pattern.host.get(key, key)
         name = self._name(key, rank)
         if len(self.by_rank) >= MOST_KEYS and name not in self.by_rank:
             return
         if pattern.repeats:
-            self.series.setdefault(name, SeriesBuilder(line.number)).add(value, line.number)
+            self.series.setdefault(name, SeriesBuilder(line)).add(value, line)
             return
         if device is not None:
             devices = self.by_device.setdefault((name, rank), {})
@@ -148,9 +158,9 @@ class BootBuilder:
         ranks = self.by_rank.setdefault(name, {})
         if (pattern.keep == "first" and ranks) or (len(ranks) >= MOST_KEYS and rank not in ranks):
             return
-        ranks[rank] = (value, line.number)
+        ranks[rank] = (value, line)
         if pattern.server:
-            self.server[name] = (value, line.number)
+            self.server[name] = (value, line)
 
     def _name(self, key: str, rank: str) -> str:
         area, role = self.area.get(rank, ""), self.role.get(rank, "")

@@ -35,6 +35,9 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
     _settings(values, boot, language)
     release = values["engine_version"].value if "engine_version" in values else hardware.release
     _derived(values, boot)
+    for key, meaning in _meanings(language).items():
+        if key in values:
+            values[key] = values[key].model_copy(update={"meaning": meaning})
     hardware = _seen(hardware, values)
     kernels = [_bits(k, hardware) for k in boot.kernels.values()]
     warnings = _warnings(values, boot, language, hardware)
@@ -47,6 +50,14 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
         pool_meaning=_pool(language.engine, values, release, memory),
         ranks=sorted({rank for _, rank, _ in boot.seen if rank}),
     )  # fmt: skip
+
+
+def _meanings(language: LogLanguage) -> dict[str, str]:
+    """Return what the engine counts under each key, where a line's row says it."""
+    return {
+        key: pattern.meaning for pattern in reversed(language.patterns) if pattern.meaning
+        for key in pattern.fields
+    }  # fmt: skip
 
 
 def _settings(values: dict[str, Found], boot: BootBuilder, language: LogLanguage) -> None:

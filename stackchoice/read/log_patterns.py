@@ -20,7 +20,7 @@ from stackchoice.facts.load import data_dir
 from stackchoice.facts.yaml import read_facts
 
 #: How a captured text becomes a value; the unit stands in the key.
-Kind = Literal["number", "count", "text", "switch", "numbers", "gib", "share"]
+Kind = Literal["number", "count", "text", "switch", "numbers", "gib", "share", "capability"]
 Group = Literal[
     "identity", "settings", "weights", "memory", "pool", "kernel", "speculation", "prefix",
     "throughput", "refusal", "warning", "ready",

@@ -34,27 +34,38 @@ class EngineReader:
     def __init__(self, language: LogLanguage) -> None:
         self.language = language
         self.patterns = [(pattern.at, pattern) for pattern in language.patterns]
-        self.signs = False
+        self.signs = self.full = False
         self.boots: list[BootBuilder] = []
         self.server: dict[str, tuple[Any, int]] = {}
 
     def feed(self, lines: list[Line], block: str) -> None:
         """Take some lines; ``block`` is their joined text, in which most patterns are not."""
         self.signs = self.signs or any(sign in block for sign in self.language.signatures)
+        if self.full:
+            return
         present = [(at, pattern) for at, pattern in self.patterns if at in block]
-        for line in lines if present else ():
+        for place, line in enumerate(lines if present else ()):
             text = line.text
             for at, pattern in present:
-                if at in text and (captured := pattern.read(text)) is not None:
+                if at not in text:
+                    continue
+                captured = pattern.read(text)
+                if captured is None and pattern.group == "refusal" and place + 1 < len(lines):
+                    # a terminal breaks long messages, and people paste what they see
+                    captured = pattern.read(text + lines[place + 1].text)
+                if captured is not None:
                     boot = self._boot(pattern, captured, line)
+                    if self.full:
+                        return
                     boot.take(pattern, captured, line)
                     self.server.update(boot.server)
 
     def _boot(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> BootBuilder:
         current = self.boots[-1] if self.boots else None
-        if current is None or (
-            len(self.boots) < MOST_BOOTS and self._begins(current, pattern, captured, line)
-        ):
+        if current is None or self._begins(current, pattern, captured, line):
+            if len(self.boots) >= MOST_BOOTS:
+                self.full = True
+                return current  # type: ignore[return-value]
             current = BootBuilder(self.language, line.number)
             for key, pair in self.server.items():
                 current.by_rank[key] = {"": pair}
@@ -66,8 +77,11 @@ class EngineReader:
     ) -> bool:
         """Whether a line is the first of another boot."""
         before = boot.said(pattern, line.rank)
+        values = dict(boot.values_of(pattern, captured))
         if pattern.starts:
-            return before is not None or boot.furthest >= STAGES["memory"]
+            # ranks without a name each say who they are before anything is loaded
+            again = before is not None and (boot.furthest > 0 or before != values)
+            return again or boot.furthest >= STAGES["memory"]
         if PID in line.rank and pattern.group in ("weights", "memory"):
             # a process that nobody saw comes after the pool, which waits for all of a boot
             new = all(rank != line.rank for _, rank, _ in boot.seen)
@@ -75,7 +89,6 @@ class EngineReader:
                 return True
         if pattern.group not in ONCE or before is None or line.rank in boot.role or pattern.by:
             return False
-        values = dict(boot.values_of(pattern, captured))
         if boot.repeats(pattern, values, line.rank):
             return False
         reached = boot.stage.get(line.rank, -1)
@@ -156,6 +169,7 @@ def read_lines(
     boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
+    notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
     return LogReading(
         lines=count, engines=[r.language.engine for r in kept], boots=boots,
         notes=notes + _none(boots, count, bool(notes)),

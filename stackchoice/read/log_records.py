@@ -13,7 +13,8 @@ class Found(Record):
     """One value with the line it was read in.
 
     ``by_rank`` holds what each rank of the boot printed where they differ; ``value`` is then the
-    smallest, since the slowest and fullest rank bounds the server.
+    smallest, since the slowest and fullest rank bounds the server. ``meaning``: what the engine
+    counts there.
     """
 
     key: str
@@ -21,6 +22,7 @@ class Found(Record):
     line: int
     evidence: Evidence = Evidence.MEASURED
     by_rank: dict[str, Any] = {}
+    meaning: str = ""
     note: str = ""
 
 
@@ -71,6 +73,7 @@ class Series(Record):
     mean: float | None = None
     first_line: int
     last_line: int
+    evidence: Evidence = Evidence.MEASURED
     samples: list[Any] = []
 
 

@@ -40,6 +40,8 @@ def value_of(text: str | None, kind: Kind) -> Any:
     if kind == "share":
         share = _number(text.rstrip("%"))
         return share / 100 if share is not None and text.endswith("%") else share
+    if kind == "capability":  # 86 is 8.6, 120 is 12.0
+        return f"{text[:-1]}.{text[-1]}" if text.isdigit() else None
     number = _number(text)
     return int(number) if kind == "count" and number is not None else number
 

@@ -100,7 +100,7 @@ def scores(facts: Facts) -> list[SpeedScore]:
             SpeedScore(
                 ask=ask, rows_of="set-ups measured twice", seen=int(calibrated), **_kept(row)
             )
-            for ask, row in summary(lines).items()
+            for ask, row in sorted(summary(lines).items())
         ]
     return found
 

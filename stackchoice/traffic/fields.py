@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from stackchoice.facts.traffic import KnownTrace, LogColumns
@@ -16,11 +17,18 @@ FORMATS = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%m/%d/%Y %H:%M:%
 UNITS = {"s": 1.0, "ms": 1e3}
 #: Objects may hold objects, but logs keep nothing we read deeper than this.
 DEPTH = 4
+MOST_TOKENS = 1e9
+#: Kinds of rows, by their keys, for which it is remembered where fields stand.
+MOST_KINDS = 500
+
+#: A path of keys, and the object of the row that it starts in.
+Found = tuple[tuple[str, ...], int]
 
 
-def plain(name: Any) -> str:
+@lru_cache(10_000)
+def plain(name: str) -> str:
     """Return a column's name without case, blanks and punctuation."""
-    return "".join(c for c in str(name).lower() if c.isalnum())
+    return "".join(c for c in name.lower() if c.isalnum())
 
 
 class Instant:
@@ -41,12 +49,13 @@ class Fields:
             field.id: [tuple(plain(part) for part in name.split("/")) for name in field.names]
             for field in columns.fields
         }
+        self._there: dict[tuple[tuple[str, ...], ...], dict[str, list[Found]]] = {}
         self.redactions = {text.lower() for text in columns.redactions}
         self.traces = [(trace, {plain(c) for c in trace.columns}) for trace in columns.traces]
 
     def trace(self, row: dict[str, Any]) -> KnownTrace | None:
         """Return the public trace whose columns these are."""
-        found = {plain(key) for key in row}
+        found = {plain(str(key)) for key in row}
         return next(
             (
                 t
@@ -55,6 +64,19 @@ class Fields:
             ),
             None,
         )
+
+    def there(self, roots: list[dict[str, Any]]) -> dict[str, list[Found]]:
+        """Return where each field may stand in a row with these keys; rows of a log are alike."""
+        keys = tuple(tuple(root) for root in roots)
+        if keys not in self._there:
+            if len(self._there) >= MOST_KINDS:
+                self._there.clear()
+            self._there[keys] = {
+                field: [(path, i) for path in paths for i, root in enumerate(roots)
+                        if path[0] in root]
+                for field, paths in self.names.items()
+            }  # fmt: skip
+        return self._there[keys]
 
     def open(self, row: dict[str, Any]) -> LogRow:
         """Return a row ready to be asked."""
@@ -65,29 +87,28 @@ class LogRow:
     """One row, asked by field. Absent, empty or of the wrong kind is None."""
 
     def __init__(self, fields: Fields, row: dict[str, Any]) -> None:
-        self._names = fields.names
         self._roots = list(_roots(row, fields.containers))
+        self._there = fields.there(self._roots)
 
     def get(self, field: str) -> Any:
         """Return the first value found under the field's names."""
-        for path in self._names[field]:
-            for root in self._roots:
-                value: Any = root.get(path[0])
-                for part in path[1:]:
-                    value = _keyed(_parsed(value))
-                    value = value.get(part) if isinstance(value, dict) else None
-                if value is not None and value != "":
-                    return value
+        for path, i in self._there[field]:
+            value = self._roots[i][path[0]]
+            for part in path[1:]:
+                value = _keyed(_parsed(value))
+                value = value.get(part) if isinstance(value, dict) else None
+            if value is not None and value != "":
+                return value
         return None
 
     def has(self, field: str) -> bool:
         """Whether the row has the field, be it empty."""
-        return any(path[0] in root for path in self._names[field] for root in self._roots)
+        return bool(self._there[field])
 
     def name(self, field: str) -> str:
         """Return the plain name under which a value of the field was found."""
-        for path in self._names[field]:
-            if len(path) == 1 and any(r.get(path[0]) not in (None, "") for r in self._roots):
+        for path, i in self._there[field]:
+            if len(path) == 1 and self._roots[i][path[0]] not in (None, ""):
                 return path[0]
         return ""
 
@@ -103,7 +124,7 @@ class LogRow:
         number = float(value) if isinstance(value, str) else value
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ValueError
-        if not math.isfinite(number) or number < 0 or number != int(number) or number > 1e9:
+        if not 0 <= number <= MOST_TOKENS or number != int(number):  # also what is not a number
             raise ValueError
         return int(number)
 
@@ -118,7 +139,7 @@ class LogRow:
         """Return a number that is not negative, whatever its unit."""
         try:
             number = float(self.get(field))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         return number if math.isfinite(number) and number >= 0 else None
 
@@ -135,6 +156,8 @@ class LogRow:
             return None
         try:
             number = float(value)
+        except OverflowError:
+            raise ValueError from None
         except (TypeError, ValueError):
             return _date(str(value))
         if not math.isfinite(number) or number < 0:
@@ -163,11 +186,14 @@ def _date(text: str) -> Instant:
         raise ValueError
     naive = found.tzinfo is None
     aware = found.replace(tzinfo=UTC) if naive else found
-    return Instant(aware.timestamp(), naive=naive)
+    seconds = aware.timestamp()
+    if not 0 <= seconds < EPOCHS[0][1]:
+        raise ValueError
+    return Instant(seconds, naive=naive)
 
 
 def _keyed(value: Any) -> Any:
-    return {plain(k): v for k, v in value.items()} if isinstance(value, dict) else value
+    return {plain(str(k)): v for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _parsed(value: Any) -> Any:

@@ -48,14 +48,16 @@ def shape(row: LogRow, reasoning_tokens: int | None) -> Shape:
         thinking = thinking or flag not in (False, "false", "False", "0", 0)
     elif thinking is None and isinstance(choices := row.parsed("choices"), list):
         thinking = any(_reasoned(choice) for choice in choices)
+    counted = row.amount("image_count")
+    pictured = None if counted is None else counted > 0
     body = row.has("messages") or row.has("tools") or row.has("format")
     if not body:
-        return Shape(thinking=thinking)
+        return Shape(thinking=thinking, images=pictured)
     messages = row.parsed("messages")
     return Shape(
         json_schema=_schema(row.parsed("format")),
         tools=bool(row.parsed("tools")),
-        images=_images(messages) if isinstance(messages, list) else None,
+        images=pictured or (_images(messages) if isinstance(messages, list) else pictured),
         thinking=thinking,
     )
 

@@ -1,4 +1,4 @@
-"""Which generation of chips a machine is, or a text such as ``sm_120`` names; what is best on it."""
+"""Which generation of chips a machine is, or a text as ``sm_120`` names; what is best on it."""
 
 from __future__ import annotations
 

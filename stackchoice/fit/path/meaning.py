@@ -8,12 +8,8 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.path.parts import artifact_path
 from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath
+from stackchoice.fit.rates import RATES
 
-#: Peak dense rate of a machine for each operand, by the field that holds it.
-RATES = {
-    "16-bit": "bf16_dense_tflops", "fp8": "fp8_dense_tflops", "int8": "int8_dense_tops",
-    "fp4": "fp4_dense_tflops",
-}  # fmt: skip
 PARTS = {"linear": "matrices", "moe": "experts", "attention": "attention over the cache"}
 
 

@@ -76,6 +76,7 @@ class KernelPath(Record):
     """The paths of all parts of a checkpoint in one engine release on one machine."""
 
     engine: str
+    engine_name: str
     release: str
     chip: str | None
     chip_name: str
@@ -83,10 +84,13 @@ class KernelPath(Record):
 
     @property
     def loads(self) -> bool | None:
-        """False where one part is refused; None where one is not known; else True."""
-        found = [part.loads for part in self.parts]
-        if False in found:
+        """False where one part is refused; None where some weights are not known; else True.
+
+        What is not known of the cache does not count: engines can be given another type.
+        """
+        if any(part.loads is False for part in self.parts):
             return False
+        found = [part.loads for part in self.parts if part.part.part != "attention"]
         return None if None in found or not found else True
 
     @property
@@ -129,12 +133,13 @@ def paths(
     for part in parts:
         encoding = facts.encodings.get(part.encoding)
         both = {
-            phase: _phase(part, phase, encoding, engine_id, moment, chip, facts)
-            for phase in PHASES
+            phase: _phase(part, phase, encoding, engine_id, moment, chip, facts) for phase in PHASES
         }
         found.append(PartPath(part=part, encoding=encoding, **both))
+    known = facts.engines.get(engine_id)
     return KernelPath(
-        engine=engine_id, release=release or "", chip=chip and chip.id,
+        engine=engine_id, engine_name=known.name if known else engine_id,
+        release=release or "", chip=chip and chip.id,
         chip_name=chip.name if chip else "a chip that is not in the fact base", parts=found,
     )  # fmt: skip
 
@@ -150,9 +155,9 @@ def _phase(
     if chip is None:
         return PhasePath(phase=phase, note="the chip is not in the fact base")
     rows = [
-        row for row in facts.kernels.rows
+        row for row in facts.kernels.by_engine.get(engine_id, ())
         if row.covers(engine_id, encoding.id, part.part, phase, chip.id)
-        and (not part.container or not row.containers or part.container in row.containers)
+        and _of_format(row, part.container, encoding)
     ]  # fmt: skip
     sure, maybe = [], []
     for row in rows:
@@ -163,9 +168,9 @@ def _phase(
             maybe.append(row)
     told = sure + maybe
     if not told:
-        why = "no source tells" if not rows else "sources tell of other releases only"
-        what = f"{encoding.name} in the part {part.part} on {chip.name}"
-        return PhasePath(phase=phase, note=f"{why} what this release does with {what}")
+        what = f"{encoding.name} ({part.part}) on {chip.name}"
+        why = "no source tells of" if not rows else "sources tell of other releases only, for"
+        return PhasePath(phase=phase, note=f"{why} {what}")
     if len({(row.arithmetic, row.operand) for row in told}) > 1:
         choices = "; ".join(f"{row.kernel}: {row.arithmetic or 'unknown'}" for row in told)
         return PhasePath(
@@ -175,6 +180,13 @@ def _phase(
     if not sure and not all(reached(moment, r.since, engine_id, facts.kernels) for r in maybe[:1]):
         return PhasePath(phase=phase, note="the release is not known well enough")
     return _answer((sure or told)[-1], part.part, phase, encoding, chip, facts)
+
+
+def _of_format(row: KernelRow, container: str, encoding: Encoding) -> bool:
+    """Whether a row may be about a checkpoint format; weights that are not quantised have none."""
+    if not row.containers:
+        return True
+    return encoding.quantised and (not container or container in row.containers)
 
 
 def _holds(row: KernelRow, moment: Moment, facts: Facts) -> bool | None:

@@ -148,8 +148,9 @@ def _quantisation(path: KernelPath) -> Feature:
     said = path.refusals() or path.fallbacks or path.parts
     phase = said[0].prefill
     return Feature(
-        name=label, answer="yes" if path.loads else "no", since=phase.releases,
-        evidence=phase.evidence, source=phase.source.label if phase.source else "",
+        name=label, answer="yes" if path.loads else "no",
+        since=phase.releases.removeprefix("from "), evidence=phase.evidence,
+        source=phase.source.label if phase.source else "",
         note=phase.arithmetic_text + (f"; {phase.note}" if phase.note else ""),
     )  # fmt: skip
 

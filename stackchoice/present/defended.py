@@ -1,0 +1,165 @@
+"""A decision defended and carried out, in pictures, sections and a panel; nothing is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import ipywidgets
+import pandas as pd
+from markupsafe import Markup
+
+from stackchoice.choose import decide
+from stackchoice.choose.against import Comparison, ReleaseRow
+from stackchoice.choose.defence import Bar, Defence, Tornado
+from stackchoice.choose.defend import defend
+from stackchoice.errors import StackchoiceError
+from stackchoice.facts import Facts
+from stackchoice.present import text
+from stackchoice.present.charts import INK, finish, rows_axis
+from stackchoice.present.report import Section, environment, figure, style
+from stackchoice.present.widgets import dropdown, error_html
+from stackchoice.scenario import Scenario, parse_scenario
+
+LOW, HIGH = "#0b4f8a", "#e69f00"
+#: Bars of a tornado beyond these say little; the table has them all.
+MOST_BARS = 12
+PREFERENCES = ("cost", "latency", "privacy", "simplicity")
+NONE = "nothing more"
+
+
+def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
+    """Return the widest bars of a tornado around today's total, in USD a month, and its text."""
+    rows, spoken = [], []
+    centre = float(tornado.usd or 0)
+    for bar in _surviving(tornado)[:MOST_BARS]:
+        ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
+        said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
+        spoken.append(f"{text.label(bar.input)}: {said}")
+        for end, _, usd in ends:
+            rows.append(
+                {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
+                 "from": centre, "to": float(usd or 0), "said": said}
+            )  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["row", "end", "from", "to", "said"])
+    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    axis = alt.X("from:Q", title="USD a month, all else as likely", scale=alt.Scale(zero=False))
+    colour = alt.Color(
+        "end:N", title=None, scale=alt.Scale(domain=["low", "high"], range=[LOW, HIGH]),
+        legend=alt.Legend(orient="top", labelExpr="'input at its ' + datum.label + ' end'",
+                          labelLimit=300),
+    )  # fmt: skip
+    chart = alt.layer(
+        base.mark_bar(height=18).encode(x=axis, x2="to:Q", color=colour),
+        base.mark_tick(thickness=2, size=24, color=INK).encode(x=axis),
+        base.transform_filter("datum.end == 'low'")
+        .mark_text(align="left", dx=2, dy=21, color=INK)
+        .encode(x=alt.value(0), text="said:N"),
+    )
+    return finish(chart, rows=frame["row"].nunique(), step=58), (
+        f"What the monthly total of {tornado.option}, {text.usd(tornado.usd)}, hangs on. "
+        f"{'; '.join(spoken) or 'No range moves it'}."
+    )
+
+
+def _surviving(tornado: Tornado) -> list[Bar]:
+    """Return the bars of inputs at both ends of which the option survives."""
+    return [bar for bar in tornado.bars if None not in (bar.usd_at_low, bar.usd_at_high)]
+
+
+def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
+    """Return how often each outcome came of the draws, and its text."""
+    shares = defence.shares
+    rows = [
+        {"row": name, "share": share, "said": f"{share:.1%}"} for name, share in shares.wins.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["row", "share", "said"])
+    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    axis = alt.X("share:Q", title=f"share of {shares.draws:,} draws", axis=alt.Axis(format="%"),
+                 scale=alt.Scale(domain=[0, 1]))  # fmt: skip
+    chart = alt.layer(
+        base.mark_bar(height=20, color=LOW).encode(x=axis),
+        base.mark_text(align="left", dx=4, color=INK).encode(x=axis, text="said:N"),
+    )
+    spoken = "; ".join(f"{row['row']}: {row['said']}" for row in rows)
+    return finish(chart, rows=len(rows), step=36), f"How often each option wins. {spoken}."
+
+
+def comparison_table(found: Comparison) -> Section:
+    """Return two scenarios side by side."""
+    rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
+    return _section("against", c=found, rows=rows)
+
+
+def _words(value: Any) -> str:
+    """Return a value out of a scenario file in few words."""
+    if isinstance(value, dict):
+        return text.number(value["value"]) if "value" in value else "given"
+    if isinstance(value, list):
+        names = [str(v.get("id", "given")) if isinstance(v, dict) else str(v) for v in value]
+        return ", ".join(names) or "none named"
+    return "nothing" if value is None else text.number(value)
+
+
+def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
+    """Return the answer at each release of an engine."""
+    return _section("releases", engine=engine, rows=rows)
+
+
+def defence_table(defence: Defence) -> Section:
+    """Return pictures and tables of what stands behind a decision."""
+    return _section("defence", **defence_context(defence))
+
+
+def defence_context(defence: Defence) -> dict[str, Any]:
+    """Return what the template of a defence shows."""
+    return {
+        "defence": defence,
+        "tornados": [(t, tornado_chart(t)) for t in defence.tornados],
+        "shares": shares_chart(defence),
+    }
+
+
+class DecisionPanel(ipywidgets.VBox):
+    """Rank the survivors of a scenario by other preferences, and see what would change it.
+
+    Attributes
+    ----------
+    decision, defence
+        Of the scenario with the preferences that are chosen.
+    """
+
+    def __init__(self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000) -> None:
+        self.facts, self.draws = facts, draws
+        self.scenario = dropdown("Scenario", [(s.title, s) for s in scenarios.values()])
+        self.preferences = [
+            dropdown(label, [(NONE, ""), *((p, p) for p in PREFERENCES)], value)
+            for label, value in (("First preference", "cost"), ("Then", ""), ("Then", ""))
+        ]
+        self.view = ipywidgets.HTML()
+        self._update()
+        for widget in (self.scenario, *self.preferences):
+            widget.observe(lambda _: self._update(), names="value")
+        super().__init__([self.scenario, *self.preferences, self.view])
+
+    def _update(self) -> None:
+        chosen = list(dict.fromkeys(p.value for p in self.preferences if p.value))
+        tree = self.scenario.value.model_dump(mode="json", by_alias=True)
+        try:
+            scenario = parse_scenario({**tree, "preferences": chosen}, "panel")
+            self.decision = decide(scenario, self.facts)
+            self.defence = defend(scenario, self.facts, draws=self.draws, groups=40)
+        except StackchoiceError as error:
+            self.view.value = error_html(str(error))
+            return
+        template = environment().get_template("defended.html.j2")
+        self.view.value = Markup(
+            template.render(
+                style=style(), d=self.decision, figure=figure, **defence_context(self.defence)
+            )
+        )
+
+
+def _section(name: str, **context: Any) -> Section:
+    html = environment().get_template(f"{name}.html.j2").render(**context)
+    return Section(name, f'<style>{style()}</style><div class="sc">{html}</div>')

@@ -1,0 +1,140 @@
+"""The kernel path as tables: one checkpoint in an engine, an engine's encodings, and a panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.errors import InputError
+from stackchoice.facts import Facts
+from stackchoice.fit.moment import checked_release
+from stackchoice.fit.path import artifact_parts, paths
+from stackchoice.fit.path.meaning import alternatives, meanings
+from stackchoice.fit.path.support import caught_up
+from stackchoice.kernels import EngineWall, ModelWall, engine_wall
+from stackchoice.present.kerneltext import wall_text
+from stackchoice.present.panels import Panel, artifact_choices, model_choices, named
+from stackchoice.present.report import Section, environment, style
+from stackchoice.present.widgets import dropdown, text_field
+
+NEWEST = "newest"
+
+
+def path_table(wall: ModelWall) -> Section:
+    """Return what one engine does with one checkpoint on one machine: the three levels, and why."""
+    return _section("kernel_path", wall=wall)
+
+
+def wall_table(wall: EngineWall) -> Section:
+    """Return which encodings have kernels in an engine release on a machine."""
+    return _section("kernel_wall", wall=wall, wall_text=wall_text)
+
+
+def _section(name: str, **context: Any) -> Section:
+    html = environment().get_template(f"{name}.html.j2").render(style=style(), **context)
+    return Section(name, html)
+
+
+def wall_of(
+    facts: Facts, model_id: str, artifact_id: str, engine_id: str, release: str | None,
+    machine_id: str,
+) -> ModelWall:  # fmt: skip
+    """Return the wall of an artifact in one engine on one machine.
+
+    Raises
+    ------
+    InputError
+        When nobody read how the artifact is stored, or the release cannot be placed.
+    """
+    model = named(facts.models, model_id)
+    artifact = named({a.id: a for a in model.artifacts}, artifact_id)
+    machine = named(facts.machines, machine_id)
+    parts = artifact_parts(model, artifact, facts)
+    if not parts:
+        raise InputError(f"{artifact.label}: nobody read how its parts are stored; choose another")
+    release = checked_release(release, engine_id, facts.kernels)
+    path = paths(parts, engine_id, release, machine, facts)
+    return ModelWall(
+        model=model.name, artifact=artifact.label, parts=parts, places=[], path=path,
+        meanings=meanings(path, machine),
+        features=caught_up(model.config.value or {}, engine_id, release, facts, path,
+                           vision="image" in (model.modalities.value or [])),
+        alternatives=alternatives(model, path, artifact.id, machine, facts),
+    )  # fmt: skip
+
+
+class KernelPanel(Panel):
+    """What any engine release does with any artifact on any machine of the fact base.
+
+    Parameters
+    ----------
+    facts
+        The fact base.
+    start
+        First values of fields, by name: ``model``, ``artifact``, ``engine``, ``release``,
+        ``machine``.
+
+    Attributes
+    ----------
+    wall, values, error
+        The last valid path with the texts it came from, and what was said of the last refused
+        value (else an empty text).
+    """
+
+    def __init__(self, facts: Facts, **start: str) -> None:
+        values = {
+            "model": "Qwen/Qwen3.8-27B", "engine": "vllm", "release": NEWEST,
+            "machine": "rtx_5090", **start,
+        }  # fmt: skip
+        artifacts = artifact_choices(facts, values["model"])
+        values.setdefault("artifact", _quantised(facts, values["model"]))
+        fields = {
+            "model": dropdown("Model", model_choices(facts), values["model"]),
+            "artifact": dropdown("Weights", artifacts, values["artifact"]),
+            "engine": dropdown("Engine", [(e.name, e.id) for e in facts.engines.values()],
+                               values["engine"]),
+            "release": text_field("Release", values["release"]),
+            "machine": dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()],
+                                values["machine"]),
+        }  # fmt: skip
+        super().__init__(facts, fields, values)
+
+    @property
+    def wall(self) -> ModelWall:
+        """The last valid result."""
+        return self.result
+
+    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
+        if changed != "model":
+            return values
+        return {**values, "artifact": _quantised(self.facts, values["model"])}
+
+    def _answer(self, values: dict[str, str]) -> ModelWall:
+        release = values["release"].strip()
+        return wall_of(
+            self.facts, values["model"], values["artifact"], values["engine"],
+            None if release.lower() in ("", NEWEST) else release, values["machine"],
+        )  # fmt: skip
+
+    def _show(self) -> None:
+        """Offer the weights of the chosen model, then show what stands."""
+        self._settling = True
+        self.fields["artifact"].options = artifact_choices(self.facts, self.values["model"])
+        super()._show()
+
+    def _table(self) -> Section:
+        return path_table(self.wall)
+
+
+def _quantised(facts: Facts, model_id: str) -> str:
+    """Return a model's first artifact whose parts are known to be quantised, else its first."""
+    model = named(facts.models, model_id)
+    for artifact in model.artifacts:
+        parts = artifact_parts(model, artifact, facts)
+        if any(facts.encodings[p.encoding].quantised for p in parts):
+            return artifact.id
+    return model.artifacts[0].id
+
+
+def engine_table(facts: Facts, engine: str, machine: str) -> Section:
+    """Return the wall of an engine (``name`` or ``name==release``) on a machine."""
+    return wall_table(engine_wall(engine, machine, facts))
