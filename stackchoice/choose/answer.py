@@ -17,7 +17,15 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine, Offer, Seller
 from stackchoice.ops import Ops, ops
 from stackchoice.scenario import Point, Scenario
-from stackchoice.workload import Conflict, PushResult, Situation, conflicts, favourite, pushes
+from stackchoice.workload import (
+    Conflict,
+    PushResult,
+    Situation,
+    against_managed,
+    conflicts,
+    favourite,
+    pushes,
+)
 
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
@@ -95,7 +103,7 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
         site=site,
         seller=seller,
         pushes=results,
-        conflicts=found_conflicts,
+        conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
         ops=team,
         lines=lines,
         bought=bought,

@@ -6,6 +6,7 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
+from stackchoice.choose.kernels import kernel_steps
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import Shape
 from stackchoice.choose.shape_steps import shape_steps
@@ -147,7 +148,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 facts=site.admission.notes,
             )
         )
-    steps += _kernel_steps(site)
+    steps += kernel_steps(site)
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(
@@ -167,21 +168,6 @@ def _fit_steps(main: Answer) -> list[Step]:
             )
         )  # fmt: skip
     return steps
-
-
-def _kernel_steps(site: Any) -> list[Step]:
-    """One step for each part of the weights: what its kernel multiplies, as was read."""
-    path = site.kernels
-    return [
-        Step(
-            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
-            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
-            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
-            facts=[part.prefill.source.label],
-        )
-        for part in (path.parts if path else [])
-        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
-    ]  # fmt: skip
 
 
 def _elimination_steps(facts: Facts, main: Answer) -> list[Step]:
