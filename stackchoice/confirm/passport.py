@@ -16,6 +16,7 @@ from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval, Verdict
+from stackchoice.facts.yaml import ordinary
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Floor, Sample
 
@@ -181,7 +182,7 @@ class Passport(Record):
             When the file is missing or is no passport of this format.
         """
         try:
-            with Path(path).open("rb") as file:
+            with ordinary(Path(path)).open("rb") as file:
                 raw = file.read(MAX_BYTES + 1)
             text = raw.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +93,23 @@ def shown(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def ordinary(path: Path) -> Path:
+    """Return the path of a file that ends: no pipe nobody may write to, no device without end.
+
+    Raises
+    ------
+    OSError
+        When something else is there; what is missing, or a folder, is left to ``open``.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "a pipe or a device, no file", str(path))
+    return path
+
+
 def _text(path: Path, limit: int) -> str:
     try:
-        with path.open("rb") as file:  # a device or a pipe has no size to ask for
+        with ordinary(path).open("rb") as file:  # it may grow meanwhile
             raw = file.read(limit + 1)
         if len(raw) > limit:
             raise YamlError(f"{path}: too large; a file of {limit} bytes is the limit")
