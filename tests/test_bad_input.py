@@ -181,3 +181,52 @@ def test_a_wrong_word_on_the_command_line_ends_in_one_line(words, said):
     (line,) = found.stderr.splitlines()
     assert said in line
     assert line.isprintable()
+
+
+SOURCE = "source: {title: t, as_of: '2026-11-01'}"
+HOUR = (
+    "hours:\n  - {machine: %s, seller: our, kind: reserved, terms: x, starts: '2026-11-01', "
+    "usd_per_device_hour: %s, " + SOURCE + "}\n"
+)
+MACHINE = (
+    "machines: [{id: ours, name: x, vendor: v, backend: cuda, arch: a, bandwidth_gb_per_s: "
+    "{value: 1, " + SOURCE + "}, memory_gb: {value: %s, " + SOURCE + "}}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("prices/gpu_hours.yaml", "hours: 3", "hours is 3; write a list"),
+        ("prices/gpu_hours.yaml", "hours: null", "hours is None; write a list"),
+        ("prices/gpu_hours.yaml", "hours: {a: 1}", "write a list"),
+        ("prices/gpu_hours.yaml", "houres: []", "unknown key 'houres'; write hours:"),
+        ("prices/gpu_hours.yaml", "sources: 3\nhours: []", "sources is 3; write a mapping"),
+        ("prices/gpu_hours.yaml", HOUR % ("h100_sxm", "0"), "usd_per_device_hour (0)"),
+        ("prices/gpu_hours.yaml", HOUR % ("h100_sxm", "'1e400'"), "usd_per_device_hour ("),
+        ("prices/gpu_hours.yaml", HOUR % ("h100_sxm", ".nan"), "usd_per_device_hour (nan)"),
+        ("prices/gpu_hours.yaml", HOUR % ("h101", "2"), "machine 'h101' is not in the fact base"),
+        ("prices/gpu_hours.yaml", HOUR % ("h100_sxm", "2") + "hours: []", ":3: key 'hours' stands"),
+        ("machines.yaml", MACHINE % "-5", "memory_gb -5 is not possible"),
+        ("machines.yaml", MACHINE % "0", "memory_gb 0 is not possible"),
+        ("machines.yaml", MACHINE % ".nan", "nan is no fact"),
+        ("machines.yaml", MACHINE % ".inf", "inf is no fact"),
+        ("measurements.csv", "", "holds no row"),
+        (
+            "assumptions.yaml",
+            "assumptions: [{id: peek, meaning: m, unit: x, "
+            "datum: {value: 3, evidence: assumed, note: x}}]",
+            "assumption 'peek' is not in the fact base; known: ",
+        ),
+        (
+            "upkeep.yaml",
+            "upkeep: [{engine: tgi, work: {value: 3, evidence: assumed, note: x}}]",
+            "engine 'tgi' is not in the fact base",
+        ),
+    ],
+)
+def test_own_facts_that_are_wrong_or_would_not_be_read(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    assert words in refused(load_facts, overlay=tmp_path)

@@ -83,6 +83,32 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _mapping(tree, path)
 
 
+def refuse_repeated_keys(path: Path) -> None:
+    """Refuse a file of facts in which a key stands twice: only the last would be read.
+
+    Raises
+    ------
+    YamlError
+        As :func:`read_facts`, and with the line of the key that is repeated.
+    """
+    read_facts(path)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    todo = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, yaml.SequenceNode):
+            todo += node.value
+        if not isinstance(node, yaml.MappingNode):
+            continue
+        seen = set()
+        for key, value in node.value:
+            todo.append(value)
+            if (name := str(key.value)) in seen:
+                line = key.start_mark.line + 1
+                raise YamlError(f"{path}:{line}: key {shown(name)!r} stands twice; keep one")
+            seen.add(name)
+
+
 def shown(value: Any, limit: int = 120) -> str:
     """Return a value as one short line for an error text, whatever was in the file."""
     try:
