@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice.confirm import Passport, Plan
-from stackchoice.confirm.passport import Identity, Protocol, Validity
-from stackchoice.confirm.reading import Sample
+from stackchoice.confirm.identity import Identity
+from stackchoice.confirm.passport import Protocol, Validity
+from stackchoice.load.records import Sample
 from stackchoice.confirm.results import Results, Spread
 from stackchoice.errors import InputError
 from stackchoice.fit import batch_one_speed
