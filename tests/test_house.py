@@ -51,10 +51,14 @@ MAY_IMPORT = {
     },
     "load": {"errors", "facts", "traffic"},
     "confirm": {"errors", "facts", "load"},
+    "importers": {"confirm", "errors", "facts", "load"},
+    "compare": {"confirm", "errors", "facts", "fit", "load"},
+    "passports": {"compare", "confirm", "errors", "facts", "importers"},
     "notebooks": {"errors"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {
         "choose",
+        "compare",
         "confirm",
         "cost",
         "errors",
@@ -115,6 +119,7 @@ def test_the_core_needs_no_screen_network_or_clock():
             "cost",
             "capacity",
             "choose",
+            "compare",
             "score",
         }:
             continue

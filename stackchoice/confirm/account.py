@@ -40,8 +40,10 @@ COUNTS = {
     "kv_pool_tokens": ("max_total_num_tokens",),
     "slots": ("max_running_requests", "max_num_seqs"),
 }
-PACKAGE = re.compile(r"^(?:flashinfer|flash[-_]attn|sgl[-_]kernel|triton|deep[-_]gemm|xformers|aiter|"
-                     r"nccl|cudnn|cutlass)[\w.-]*$")  # fmt: skip
+PACKAGE = re.compile(
+    r"^(?:flashinfer|flash[-_]attn|sgl[-_]kernel|triton|deep[-_]gemm|xformers|aiter|nccl|cudnn|"
+    r"cutlass)[\w.-]*$"
+)
 SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+([-+.\deEinfNa]+)", re.M)
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -120,9 +122,9 @@ def read_account(
     offered = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
     mine = next((m for m in (*offered, {}) if m.get("id") == model), {})
     mine = mine or (offered[0] if len(offered) == 1 else {})
-    take("/v1/models", context_tokens=count_of(mine.get("max_model_len")),
-         owned_by=_said(mine.get("owned_by")), model_path=_said(mine.get("root")),
-         model_ids=[visible(m["id"], 200) for m in offered if isinstance(m.get("id"), str)][:100])  # fmt: skip
+    ids = [visible(m["id"], 200) for m in offered if isinstance(m.get("id"), str)][:100]
+    take("/v1/models", context_tokens=count_of(mine.get("max_model_len")), model_ids=ids,
+         owned_by=_said(mine.get("owned_by")), model_path=_said(mine.get("root")))  # fmt: skip
     take("header server", server_header=_said((headers or {}).get("server")))
     take("/v1/models owned_by", engine=found.get("owned_by"))
     return ServerInfo(**found, origins=origins, asked=tuple(k for k, v in texts.items() if v))

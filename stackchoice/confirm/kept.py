@@ -94,7 +94,7 @@ def _advice(text: str) -> str:
         return "it is no JSON; give the path of a passport"
     said = tree.get("format") if isinstance(tree, dict) else None
     if said is None:
-        return "it says no format; a result of another tool is taken with `stackchoice passport import`"
+        return "it says no format; give another tool's result to `stackchoice passport import`"
     if str(said).startswith("stackchoice-passport/"):
         return "measure again with this version"
     return "give the path of a passport"

@@ -170,7 +170,7 @@ class Passport(Record):
 
     @property
     def label(self) -> str:
-        """``VALID``, ``INVALID``, ``HOLD`` or, where nobody held it against rules, ``UNCHECKED``."""
+        """``VALID``, ``INVALID``, ``HOLD``, or ``UNCHECKED`` where nobody held it against rules."""
         if self.validity.valid is False:
             return "INVALID"
         if self.validity.correctness == "failed":
@@ -178,7 +178,7 @@ class Passport(Record):
         return "VALID" if self.validity.valid else "UNCHECKED"
 
     def save(self, path: Path | str) -> Path:
-        """Write as JSON, whole or not at all; see :func:`stackchoice.confirm.kept.save_passport`."""
+        """Write as JSON, whole or not at all: :func:`stackchoice.confirm.kept.save_passport`."""
         from stackchoice.confirm.kept import save_passport
 
         return save_passport(self, path)

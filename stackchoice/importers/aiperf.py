@@ -1,4 +1,4 @@
-"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, single requests as JSONL."""
+"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, requests as JSONL."""
 
 from __future__ import annotations
 

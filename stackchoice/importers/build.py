@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import statistics
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from stackchoice.facts.load import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.importers import aiperf, guidellm, llamabench, serving
 from stackchoice.importers.run import Run
-from stackchoice.importers.values import rows
+from stackchoice.importers.values import number, rows
 from stackchoice.load.records import Repetition, Spread
 from stackchoice.load.untrusted import visible
 
@@ -67,9 +68,9 @@ def import_results(
         groups.setdefault(key, []).append(run)
     several = len(groups) > 1
     return [
-        _passport(group, _arm(arm, path, group[0], number if several else None), path,
+        _passport(group, _arm(arm, path, group[0], place if several else None), path,
                   declared or {})
-        for number, group in enumerate(groups.values(), 1)
+        for place, group in enumerate(groups.values(), 1)
     ]  # fmt: skip
 
 
@@ -142,10 +143,10 @@ def _table(text: str) -> list[Run]:
     return llamabench.read_tests(llamabench.read_markdown(text))
 
 
-def _arm(arm: str | None, path: Path, run: Run, number: int | None) -> str:
+def _arm(arm: str | None, path: Path, run: Run, place: int | None) -> str:
     name = arm or run.label or path.name.split(".")[0]
     asked = [f"{k} {v}" for k, v in run.asked.items() if v is not None]
-    return visible(name if number is None else f"{name} [{', '.join(asked) or number}]", 200)
+    return visible(name if place is None else f"{name} [{', '.join(asked) or place}]", 200)
 
 
 def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]) -> Passport:
@@ -163,6 +164,7 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
         warnings.append(f"{sum(f or 0 for f in failed)} requests failed; the file does not say in "
                         "which class")  # fmt: skip
     broken = tuple(b for r in runs for b in r.broken)
+    day, note = _day(first.started_at, path)
     cached = max((r.cached_share for r in runs if r.cached_share is not None), default=None)
     return Passport(
         arm=arm,
@@ -186,7 +188,7 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
             for i, r in enumerate(runs) for s in r.samples
         )[:MAX_SAMPLES],
         source=Source(title=f"{about['name']}, file {visible(path.name, 200)}",
-                      as_of=_day(first.started_at), note="taken in as it is"),
+                      as_of=day, note=note),
         notes=tuple(dict.fromkeys(n for r in runs for n in r.notes)),
     )  # fmt: skip
 
@@ -298,9 +300,12 @@ def _repetition(number: int, run: Run) -> Repetition:
     )  # fmt: skip
 
 
-def _day(text: str | None) -> str:
-    """Return the day of a time stamp in one of the shapes that harnesses write."""
+def _day(text: str | None, path: Path) -> tuple[str, str]:
+    """Return the day of the run and what it was read from; stamps differ between harnesses."""
     digits = (text or "")[:10].replace("-", "")
-    if digits.isdigit() and len(digits) >= 8 and digits.startswith("20"):
-        return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
-    return "1970"
+    if digits.isdigit() and len(digits) == 8 and digits.startswith("20"):
+        return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", "taken in as it is"
+    seconds, note = number(text), "taken in as it is"
+    if seconds is None or not 1e9 < seconds < 1e11:
+        seconds, note = path.stat().st_mtime, "taken in as it is; the date is the file's"
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).date().isoformat(), note

@@ -64,7 +64,7 @@ def _benchmark(tree: dict[str, Any], bench: dict[str, Any]) -> Run:
         failed=failed,
         duration_s=number(_first(bench.get("duration"), _difference(bench))),
         ttft_s=_metric(metrics, "time_to_first_token_ms", MS),
-        itl_s=_metric(metrics, "inter_token_latency_ms", MS),
+        itl_s=_metric(metrics, "inter_token_latency_ms", MS, done),
         end_to_end_s=_metric(metrics, "request_latency", 1),
         intended_end_to_end_s=_metric(metrics, "request_scheduled_latency", 1),
         output_tokens_per_s=number(at(metrics, "output_tokens_per_second", "successful", "mean")),
@@ -74,7 +74,9 @@ def _benchmark(tree: dict[str, Any], bench: dict[str, Any]) -> Run:
         samples=tuple(s for s in map(_sample, requests) if s),
         started_at=words(str(bench.get("start_time") or "")),
         ended_at=words(str(bench.get("end_time") or "")),
-        warnings=tuple(w for w in (words(x.get("message")) for x in rows(bench.get("warnings"))) if w),
+        warnings=tuple(
+            text for x in rows(bench.get("warnings")) if (text := words(x.get("message")))
+        ),
     )  # fmt: skip
 
 
@@ -147,12 +149,14 @@ def _difference(bench: dict[str, Any]) -> float | None:
     return end - start if start is not None and end is not None else None
 
 
-def _metric(metrics: dict[str, Any], name: str, scale: float) -> Any:
+def _metric(metrics: dict[str, Any], name: str, scale: float, most: int | None = None) -> Any:
+    """Read one distribution; that of ITL counts tokens, and requests are what is independent."""
     of = at(metrics, name, "successful") or {}
-    if not whole(of.get("count")):
+    n = whole(of.get("count"))
+    if not n:
         return None
     return spread(
-        n=whole(of.get("count")), median=number(of.get("median"), scale),
+        n=n if most is None else min(n, most), median=number(of.get("median"), scale),
         low=number(of.get("min"), scale), high=number(of.get("max"), scale),
         p50=number(at(of, "percentiles", "p50"), scale),
         p95=number(at(of, "percentiles", "p95"), scale),
@@ -192,7 +196,9 @@ def _sample(row: dict[str, Any]) -> Sample | None:
         ttft_s=ttft, end_to_end_s=e2e, itl_s=itl or None,
         decode_tokens_per_s=1 / itl if itl else None,
         intended_end_to_end_s=number(row.get("request_scheduled_latency")),
-        prompt_tokens=whole(_first(row.get("prompt_tokens"), at(row, "input_metrics", "total_tokens"))),
+        prompt_tokens=whole(
+            _first(row.get("prompt_tokens"), at(row, "input_metrics", "total_tokens"))
+        ),
         completion_tokens=out, cached_tokens=whole(row.get("cached_tokens")),
         usage=Usage.MISSING if out is None else Usage.REPORTED,
     )  # fmt: skip

@@ -38,7 +38,7 @@ def read_csv(text: str) -> list[dict[str, Any]]:
 
 
 def read_markdown(text: str) -> list[dict[str, Any]]:
-    """Return the rows of the Markdown output; its columns are those that differ from the defaults."""
+    """Return the rows of the Markdown output, which has columns for what is not the default."""
     header: list[str] = []
     found: list[dict[str, Any]] = []
     build = BUILD.search(text)
@@ -53,8 +53,9 @@ def read_markdown(text: str) -> list[dict[str, Any]]:
             test, rate = TEST.fullmatch(row.pop("test")), RATE.match(row.pop("t/s"))
             if not test or not rate:
                 continue
-            row |= {"n_prompt": int(test[1] or 0), "n_gen": int(test[2] or 0),
-                    "n_depth": int(test[3] or 0), "avg_ts": rate[1], "stddev_ts": rate[2]}  # fmt: skip
+            sizes = (int(test[k] or 0) for k in (1, 2, 3))
+            row |= dict(zip(("n_prompt", "n_gen", "n_depth"), sizes, strict=True))
+            row |= {"avg_ts": rate[1], "stddev_ts": rate[2]}
             if build:
                 row |= {"build_commit": build[1], "build_number": build[2]}
             found.append(row)

@@ -62,7 +62,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
     good = [s for s in single if s is not None]
     n = whole(tree.get("completed"))
     e2e = "e2el" if harness == "vllm-bench" else "e2e_latency"
-    asked = {k: v for k, v in plain({k: tree.get(k) for k in LOAD_KEYS}).items()}
+    asked = plain({k: tree.get(k) for k in LOAD_KEYS})
     requests = whole(tree.get("num_prompts")) or (len(single) or None)
     failed = whole(tree.get("failed"))
     if failed is None and requests is not None and n is not None and harness == "vllm-bench":
