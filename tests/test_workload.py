@@ -127,3 +127,20 @@ def test_a_seller_without_schemas_is_out_where_they_are_needed(facts, changed):
     assert found["DeepSeek"].question == "workload shape"
     assert "enforce a JSON schema" in found["DeepSeek"].reason
     assert found["Fireworks"].status == "viable"
+
+
+def test_a_push_toward_buying_meets_a_push_toward_serving(facts, changed):
+    """Nobody awake and a low volume against replies as JSON: shown, and settled by money."""
+    decision = decide(changed("json-chat", workload__volume_pattern="spiky"), facts)
+    assert [(c.rules, c.engines, c.settled) for c in decision.conflicts] == [
+        (("low-volume-no-rotation", "json-schema"), ("managed", "sglang"), True)
+    ]
+    assert "money" in decision.conflicts[0].resolution
+
+
+def test_no_seller_left_is_no_conflict(facts, changed):
+    decision = decide(
+        changed("json-chat", workload__volume_pattern="spiky", constraints__data_may_leave=False),
+        facts,
+    )
+    assert decision.conflicts == []

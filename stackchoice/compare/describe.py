@@ -11,6 +11,8 @@ from stackchoice.load.records import Spread
 from stackchoice.load.untrusted import visible
 
 MAX_LINE = 4000
+REST = (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
+        ("restarts", "restarts"), ("energy, J", "energy_j"))  # fmt: skip
 TAILS = (("ttft_s", "TTFT"), ("itl_s", "ITL"), ("end_to_end_s", "end to end"))
 
 
@@ -59,17 +61,20 @@ def _figures(comparison: Comparison) -> list[str]:
         ))  # fmt: skip
     for name, title in TAILS:
         for rank in ("p95", "p99"):
-            cells_ = [_rank(a, name, rank) for a in comparison.arms]
-            lines.append(f"{title} {rank}, ms: " + "; ".join(cells_))
-    lines += [
-        f"{title}: " + "; ".join(f"{a.name} {shown(get(a.passport))}" for a in comparison.arms)
-        for title, get in (
-            ("peak memory, bytes", lambda p: p.results.peak_memory_bytes),
-            ("errors", lambda p: p.results.errors),
-            ("restarts", lambda p: p.results.restarts),
-            ("energy, J", lambda p: p.results.energy_j),
-        )
-    ]
+            if any(getattr(a.passport.results, name) for a in comparison.arms):
+                cells_ = [_rank(a, name, rank) for a in comparison.arms]
+                lines.append(f"{title} {rank}, ms: " + "; ".join(cells_))
+    silent = []
+    for title, name in REST:
+        values = [getattr(a.passport.results, name) for a in comparison.arms]
+        if all(v is None for v in values):
+            silent.append(title)
+            continue
+        lines.append(f"{title}: " + "; ".join(
+            f"{a.name} {shown(v)}" for a, v in zip(comparison.arms, values, strict=True)
+        ))  # fmt: skip
+    if silent:
+        lines.append(f"unknown in every arm: {', '.join(silent)}")
     return lines
 
 

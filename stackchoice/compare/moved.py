@@ -59,6 +59,9 @@ def moved(a: Identity, b: Identity, facts: Facts) -> tuple[list[Moved], list[str
             continue
         for key in sorted({*first, *second}):
             x, y = first.get(key), second.get(key)
+            if None in (x, y) and first is not a.settings:
+                continue  # another release may just not tell it
+            x, y = (v if v is not None else "not given" for v in (x, y))
             if (
                 x != y
                 and key not in VOLATILE
