@@ -65,6 +65,7 @@ MAY_IMPORT = {
         "facts",
         "fit",
         "kernels",
+        "load",
         "logs",
         "notebooks",
         "read",

@@ -55,10 +55,12 @@ def machine_of(identity: Identity, facts: Facts) -> Machine | None:
     if not identity.gpu:
         return None
     text = set(_words(identity.gpu))
-    hits = [m for m in facts.machines.values() if (w := set(_words(m.name))) and w <= text]
-    longest = max((len(_words(m.name)) for m in hits), default=0)
-    best = [m for m in hits if len(_words(m.name)) == longest]
-    return best[0] if len(best) == 1 else None
+    # What stands behind "+" or in brackets (the host's memory, an edition) others leave out.
+    names = {m.id: _words(re.split(r"[+(]", m.name)[0]) for m in facts.machines.values()}
+    hits = {i: w for i, w in names.items() if w and set(w) <= text}
+    longest = max(map(len, hits.values()), default=0)
+    best = [i for i, w in hits.items() if len(w) == longest]
+    return facts.machines[best[0]] if len(best) == 1 else None
 
 
 def engine_of(identity: Identity, facts: Facts) -> Engine | None:
