@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.cli import app
 from stackchoice.errors import InputError, ScenarioError
+from stackchoice.facts.kernels import KernelFacts
 from stackchoice.fit.speed import batch_one_speed
 from stackchoice.kernels import engine_wall, model_wall
 from stackchoice.present.kernels import KernelPanel, engine_table, path_table
@@ -218,7 +219,13 @@ def with_row(facts, **changes):
         else row
         for row in facts.kernels.rows
     ]
-    return facts.model_copy(update={"kernels": facts.kernels.model_copy(update={"rows": rows})})
+    return with_rows(facts, rows)
+
+
+def with_rows(facts, rows):
+    # Built anew: a copy would keep what the other rows were sorted into.
+    kernels = KernelFacts.model_construct(**{**dict(facts.kernels), "rows": rows})
+    return facts.model_copy(update={"kernels": kernels})
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +267,7 @@ class TestDecision:
             assert any("accept that it runs not as the file asks" in c for c in option.conditions)
 
     def test_an_unread_path_is_unknown_and_eliminates_nothing(self):
-        facts = FACTS.model_copy(update={"kernels": FACTS.kernels.model_copy(update={"rows": []})})
+        facts = with_rows(FACTS, [])
         found = self.of(decide(scenario(NVFP4, "rtx_5090"), facts))
         assert "has kernels for" in " ".join(found.unknown)
         assert "no kernel for" not in found.reason
