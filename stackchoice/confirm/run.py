@@ -154,6 +154,9 @@ def confirm(
                     text = engine.log_tail(500)
                     Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
+    if peaks and not host.get("peak_memory_of", "").startswith("all GPUs"):
+        host |= {"peak_memory_bytes": max(peaks),
+                 "peak_memory_of": "the engine's process, its high-water mark"}  # fmt: skip
     return assemble(
         events,
         arm=arm or endpoint.model,
