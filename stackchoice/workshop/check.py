@@ -1,4 +1,4 @@
-"""``check(name, answer)``: right, or what to look at. It compares with what the product computes."""
+"""``check(name, answer)``: right by what the product computes, or what to look at."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from stackchoice.errors import InputError
@@ -39,14 +40,12 @@ def read_number(answer: Any, unit: str) -> float:
     InputError
         When it is no number, or in a unit of another kind.
     """
-    if isinstance(answer, bool) or not isinstance(answer, int | float | str):
-        answer_type = type(answer).__name__
-        value = getattr(answer, "item", lambda: None)()  # numpy and pandas numbers
-        if isinstance(answer, bool) or not isinstance(value, int | float):
-            raise InputError(f"a {answer_type} is no number; give one, as 12 or '12 {unit}'")
-        answer = value
     if not isinstance(answer, str):
-        return _finite(float(answer), unit)
+        plain = getattr(answer, "item", lambda: answer)()  # numbers of numpy and pandas
+        if isinstance(plain, bool) or not isinstance(plain, int | float | Decimal):
+            name = type(answer).__name__
+            raise InputError(f"a {name} is no number; give one, as 12 or '12 {unit}'")
+        return _finite(float(plain), unit)
     found = _NUMBER.fullmatch(answer) if len(answer) <= _LONGEST else None
     if found is None:
         raise InputError(f"{shown(answer)!r} is no number; give one, as 12 or '12 {unit}'")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import sys
-from collections.abc import Iterator
+import threading
 from pathlib import Path
+
+import psutil
 
 from stackchoice.confirm import EmbeddedEngine, Passport, Plan, confirm, probe_machine
 from stackchoice.facts.load import data_dir
-from stackchoice.load.arrivals import Closed
 from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.trials import run, setups
 
 _PLAN = Plan(requests=4, output_tokens=48, prompt_words=160)
-_ELSEWHERE = 24
+#: The load client's process, and its share of each second on the third claim.
+_CLIENT, _RUNS_S, _STOPPED_S = "stackchoice.confirm.load", 0.3, 0.7
 
 
 def record_trials(day: str) -> None:
@@ -33,36 +34,41 @@ def record_arms() -> None:
     _keep(BASELINE, _PLAN)
     _keep(CLAIMS[0], _PLAN.model_copy(update={"prompts": "same"}))
     _keep(CLAIMS[1], _PLAN.model_copy(update={"output_tokens": 16}))
-    with _other_work():
-        _keep(CLAIMS[2], _PLAN.model_copy(update={"load": Closed(streams=4), "requests": 6}))
+    _starved(CLAIMS[2], _PLAN)
     _keep(SPARE, _PLAN)
 
 
-def _keep(name: str, plan: Plan) -> Passport:
-    with EmbeddedEngine() as engine:
-        passport = confirm(engine, plan=plan, arm=name)
-    print(name, passport.label, *passport.validity.reasons, sep="\n  ")
-    _write(f"passports/{name}.json", passport.model_dump_json(indent=1))
-    return passport
-
-
-@contextlib.contextmanager
-def _other_work() -> Iterator[None]:
-    """Keep the machine busy, as where the load generator shares it with others."""
-    workers = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(_ELSEWHERE)]
-    for worker in workers:
-        worker.start()
+def _starved(name: str, plan: Plan) -> None:
+    """Measure with a client that is stopped again and again, as on a host that takes its CPU."""
+    over = threading.Event()
+    thief = threading.Thread(target=_take_turns_away, args=(over,), daemon=True)
+    thief.start()
     try:
-        yield
+        _keep(name, plan)
     finally:
-        for worker in workers:
-            worker.kill()
-            worker.join()
+        over.set()
+        thief.join()
 
 
-def _spin() -> None:
-    while True:
-        pass
+def _take_turns_away(over: threading.Event) -> None:
+    """Stop the load client for most of each second; it goes on when this ends."""
+    while not over.wait(_RUNS_S):
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                if _CLIENT in child.cmdline():
+                    child.suspend()
+                    over.wait(_STOPPED_S)
+                    child.resume()
+
+
+def _keep(name: str, plan: Plan) -> None:
+    with EmbeddedEngine() as engine:
+        _write_passport(confirm(engine, plan=plan, arm=name))
+
+
+def _write_passport(passport: Passport) -> None:
+    print(passport.arm, passport.label, *passport.validity.reasons, sep="\n  ")
+    _write(f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
 
 
 def _write(name: str, text: str) -> None:

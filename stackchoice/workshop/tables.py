@@ -22,7 +22,9 @@ def loop_table() -> DataFrame:
     artifact = facts.models[worked.MODEL].artifact(worked.SMALLER)
     rows = [_fact("FP8 checkpoint", "weights", artifact.weights_bytes, "B")]
     rows += [
-        _fact(facts.machines[m].name, "memory bandwidth", facts.machines[m].bandwidth_gb_per_s, "GB/s")
+        _fact(
+            facts.machines[m].name, "memory bandwidth", facts.machines[m].bandwidth_gb_per_s, "GB/s"
+        )
         for m in (worked.SUPERCHIP, worked.WIDE, worked.NARROW)
     ]
     return DataFrame(rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stackchoice.choose import Decision, decide
@@ -84,9 +85,10 @@ def admitted(engine: str, settings: str = "") -> AdmissionRow:
 def premise(printed: int, memory_gib: float | None = None, drafts: int = 0) -> PremiseCheck:
     """Hold a printed pool against every reading of the release."""
     settings = {"num_speculative_tokens": drafts} if drafts else {}
+    config = facts().models[MODEL].config.value
     asked = launch(
-        *TRAP_ENGINE, facts().models[MODEL].config.value, kv_dtype="fp8", draft_layers=min(drafts, 1),
-        settings=settings, facts=facts(),
+        *TRAP_ENGINE, config, kv_dtype="fp8", draft_layers=min(drafts, 1), settings=settings,
+        facts=facts(),
     )  # fmt: skip
     return check_premises(asked, printed_tokens=printed, memory_gib=memory_gib)
 
@@ -258,7 +260,9 @@ def _() -> Expected:
 
 @solves("choice.quantise")
 def _() -> Expected:
-    enough = (decision().fit.rows[0].live_sequences or 0) >= (decision().fit.needed_concurrency or 0)
+    enough = (decision().fit.rows[0].live_sequences or 0) >= (
+        decision().fit.needed_concurrency or 0
+    )
     return Expected("no" if enough else "yes")
 
 
@@ -316,7 +320,7 @@ def _() -> Expected:
 @solves("release.fewer")
 def _() -> Expected:
     rows = over_releases(load_scenario(CASE), facts(), "vllm")
-    pairs = zip(rows, rows[1:], strict=False)
+    pairs = pairwise(rows)
     fell = [b.release for a, b in pairs if (b.live_sequences or 0) < (a.live_sequences or 0)]
     return Expected(fell[0] if len(fell) == 1 else tuple(fell))
 
