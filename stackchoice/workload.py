@@ -15,6 +15,9 @@ from stackchoice.facts.records import Machine
 from stackchoice.facts.rules import Push, Rule
 from stackchoice.scenario import NOBODY, Point, Scenario
 
+#: The name by which rules point at buying tokens.
+MANAGED = "managed"
+
 #: What a workload can demand of an engine or seller, by the scenario input that demands it.
 NEEDS = {
     "json_schema": "enforce a JSON schema on the output",
@@ -71,6 +74,11 @@ class Conflict(Record):
     settled: bool
     resolution: str
 
+    @property
+    def text(self) -> str:
+        """The conflict in one line."""
+        return f"{' against '.join(self.rules)} ({' or '.join(self.engines)}): {self.resolution}"
+
 
 def needs(point: Point) -> list[Need]:
     """Return every demand a workload can make, with what this one says of it."""
@@ -111,7 +119,7 @@ def conflicts(results: list[PushResult], alive: set[str]) -> list[Conflict]:
     found = []
     for i, (stronger, one) in enumerate(arguing):
         for weaker, other in arguing[i + 1 :]:
-            if one == other or "managed" in (one, other):
+            if one == other or MANAGED in (one, other):
                 continue
             settled = stronger.precedence > weaker.precedence
             found.append(
@@ -130,21 +138,46 @@ def favourite(push: PushResult, alive: set[str]) -> str | None:
     return next((f.engine for f in ranked if f.engine in alive), None)
 
 
+def against_managed(results: list[PushResult], alive: set[str]) -> list[Conflict]:
+    """Return where a push toward the managed endpoint meets one toward a surviving engine.
+
+    Precedence does not settle these: people and money do, as the rule's own words say.
+    """
+    buying = [p for p in results if p.holds and p.favours[0].engine == MANAGED]
+    serving = [
+        (push, engine)
+        for push in results
+        if push.holds and not push.default and (engine := favourite(push, alive))
+    ]
+    return [
+        Conflict(
+            rules=(buy.rule, own.rule), engines=(MANAGED, engine), settled=True,
+            resolution=buy.resolves,
+        )
+        for buy in buying for own, engine in serving
+    ]  # fmt: skip
+
+
 def _push(rule: Rule, situation: Situation) -> PushResult:
-    values = {name: PREDICATES[name](situation) for name in [*rule.when, *rule.unless]}
-    terms = [values[name] for name in rule.when]
-    terms += [None if values[name] is None else not values[name] for name in rule.unless]
-    holds = False if False in terms else None if None in terms else True
-    return PushResult(
-        rule=rule.id, holds=holds,
-        unknown=[name for name, value in values.items() if value is None and holds is None],
-        source=rule.source.label,
-        **{
-            key: getattr(rule, key)
-            for key in ("favours", "precedence", "default", "text", "why", "how_far", "resolves",
-                        "question")
-        },
+    holds, unknown = _holds(rule, situation)
+    # A rule was checked when it was read; thousands of its copies a decision need no second look.
+    return PushResult.model_construct(
+        rule=rule.id, holds=holds, unknown=unknown, source=rule.source.label,
+        favours=rule.favours, precedence=rule.precedence, default=rule.default, text=rule.text,
+        why=rule.why, how_far=rule.how_far, resolves=rule.resolves, question=rule.question,
     )  # fmt: skip
+
+
+def _holds(rule: Rule, situation: Situation) -> tuple[bool | None, list[str]]:
+    """Whether every condition holds; where none fails and some are unknown, which those are."""
+    unknown = []
+    for name, wanted in [*((n, True) for n in rule.when), *((n, False) for n in rule.unless)]:
+        value = PREDICATES[name](situation)
+        if value is None:
+            unknown.append(name)
+        elif value is not wanted:
+            return False, []
+    return (None if unknown else True), unknown
 
 
 def _input(path: str) -> Callable[[Situation], bool | None]:

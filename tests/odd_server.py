@@ -70,7 +70,7 @@ def answer_of(body: Body) -> str:
 def well_behaved(body: Body, *, usage: Body | None = None) -> list[Piece]:
     """Answer a canary right, anything else with 16 tokens or more, some milliseconds apart."""
     answer = answer_of(body)
-    tokens = [chunk({"content": answer})] if answer else words(min(20, body["max_tokens"]))
+    tokens = [chunk({"content": answer})] if answer else words(min(20, body.get("max_tokens", 20)))
     paced = [piece for token in tokens for piece in (token, 0.002)]
     counts = {**USAGE, "completion_tokens": len(tokens), **(usage or {})}
     asked = "stream_options" in body

@@ -228,9 +228,10 @@ def test_preferences_decide_in_their_order(changed, facts):
     """Owning keeps the data on one's own machine; the seller is cheaper and simpler."""
 
     def wins(*preferences):
-        return decide(
-            changed("json-chat", constraints__data_may_leave=True, preferences=list(preferences)), facts
-        )  # fmt: skip
+        scenario = changed(
+            "json-chat", constraints__data_may_leave=True, preferences=list(preferences)
+        )
+        return decide(scenario, facts)
 
     assert wins("cost").recommended == "managed endpoint"
     assert wins("privacy").recommended == "SGLang"

@@ -9,6 +9,7 @@ from stackchoice.cost import Volume, break_even, crossover, metered_usd
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.cost.machines import annuity, owned, rent, stepped_hours
 from stackchoice.cost.people import gain_that_pays, saved_usd
+from stackchoice.cost.tokens import banded
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.prices import TokenPrice
 
@@ -45,6 +46,21 @@ def test_just_past_the_smallest_change_there_is_a_volume(fixed, replica, p, cap)
     assert even(fixed, replica, found.change.usd_per_mtok * more, cap).change is None
     assert even(fixed, found.change.replica_usd / more, p, cap).change is None
     assert even(fixed, replica, p, found.change.capacity_mtok * 1.000001).change is None
+
+
+@given(money, some_money, price)
+def test_a_replica_that_carries_nothing_is_never_and_needs_no_factor(fixed, replica, p):
+    found = even(fixed, replica, p, 0.0)
+    assert (found.mtok_per_month, found.change) == (None, None)
+    assert found.reason.startswith("never")
+
+
+@given(st.decimals(0, 1000, places=3), st.lists(share, max_size=4))
+def test_graduated_discounts_never_raise_a_bill_nor_turn_it_negative(mtok, shares):
+    bands = [(Decimal(100 * i), off) for i, off in enumerate(sorted(shares))]
+    found = banded(mtok * 2, mtok, bands)
+    assert 0 <= found <= mtok * 2
+    assert banded(float(mtok) * 2, float(mtok), [(float(a), float(b)) for a, b in bands]) >= 0
 
 
 @given(money, money, price, capacity)
@@ -119,9 +135,9 @@ def test_rent_is_for_whole_units_and_never_falls(devices, unit, usd, hours, disc
 
 @given(st.integers(0, 10**6), st.integers(1, 500), st.integers(0, 900), st.integers(1, 3600))
 def test_billed_hours_are_at_least_the_busy_ones(busy, starts, boot, step):
-    hours = stepped_hours(busy_s=busy, starts=starts, boot_s=boot, step_s=step)
-    assert hours * 3600 >= starts * (busy + boot)
-    assert hours * 3600 < starts * (busy + boot + step)
+    hours = stepped_hours(busy_s=Decimal(busy), starts=starts, boot_s=boot, step_s=step)
+    assert round(hours * 3600, 6) >= starts * (busy + boot)
+    assert round(hours * 3600, 6) < starts * (busy + boot + step)
 
 
 @given(st.floats(0.01, 1e5), st.floats(1, 20), st.integers(1, 200), st.floats(0.001, 100),

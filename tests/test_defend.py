@@ -168,7 +168,8 @@ def test_releases_change_what_is_admitted_and_ask_for_a_new_test(facts):
 def test_a_release_before_the_architecture_is_out(facts, changed):
     scenario = changed(
         "internal-api", model__id="google/gemma-4-31B-it", model__artifacts=[],
-        candidates__machines=[{"id": "h200_sxm", "already_owned": True}], workload__context_tokens=8192, workload__sampling_preset="",
+        candidates__machines=[{"id": "h200_sxm", "already_owned": True}],
+        workload__context_tokens=8192, workload__sampling_preset="",
     )  # fmt: skip
     rows = {row.release: row for row in over_releases(scenario, facts, "vllm")}
     assert rows["0.17.0"].status == "eliminated"

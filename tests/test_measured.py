@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.passport import Identity, Protocol, Validity
-from stackchoice.confirm.reading import Sample
-from stackchoice.confirm.results import Results, Spread
+from stackchoice.confirm.results import Results
 from stackchoice.errors import InputError
 from stackchoice.fit import batch_one_speed
 from stackchoice.fit.measured import ROW_SPREAD, Z80, MeasuredRate, calibrated_factors
 from stackchoice.fit.shares import features, measured_runs, rough
+from stackchoice.load.records import Sample, Spread
 from stackchoice.own_rates import own_rates
 from stackchoice.score.calibrated import calibrated_answers
 from stackchoice.score.ledger import summary

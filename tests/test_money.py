@@ -1,5 +1,6 @@
 """A scenario's paths in money: bills add up, terms are matched, turns are true."""
 
+import socket
 import sys
 from datetime import date
 from decimal import Decimal
@@ -396,6 +397,15 @@ def test_without_the_package_there_is_a_reason_and_no_price(facts, monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     found, why = quotes(facts, "Qwen/Qwen3.8-27B", date(2026, 11, 29))
     assert (found, "pip install genai-prices" in why) == ([], True)
+
+
+def test_a_second_price_list_is_read_without_a_network(facts, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("offline")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+    assert quotes(facts, "openai/gpt-oss-120b", date(2026, 11, 29))[0]
 
 
 def test_prices_are_dated_and_named(facts):

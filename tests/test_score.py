@@ -10,7 +10,10 @@ from stackchoice.errors import ScoreError
 from stackchoice.facts import data_dir, load_facts
 from stackchoice.score import score_file, score_lines
 from stackchoice.score.engines import engine_id
+from stackchoice.score.files import read_config
 from stackchoice.score.judge import judge
+from stackchoice.score.run import score_public
+from stackchoice.score.unknown import Unknown
 
 LLAMA = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
          "hidden_size": 4096, "dtype": "bfloat16"}  # fmt: skip
@@ -19,7 +22,7 @@ BARS = {
     "kv_bytes_per_token": 0.97, "state_bytes_per_sequence": 0.97, "cache_bytes": 0.97,
     "block_layout": 0.97, "pool_blocks": 0.97, "max_model_len": 0.97, "pool_tokens": 0.95,
     "max_concurrency": 0.95, "weights_bytes": 0.85, "memory_for_cache_bytes": 0.85, "fits": 0.85,
-    "prefix_cache_hit": 0.85,
+    "prefix_cache_hit": 0.85, "read_config": 0.9,
 }  # fmt: skip
 
 
@@ -137,3 +140,73 @@ def test_the_command_prints_both_forms():
     found = json.loads(CliRunner().invoke(app, ["score", path, "--json"]).output)
     assert {"id", "ask", "predicted", "right", "reason"} <= set(found["lines"][0])
     assert found["by_ask"]["block_layout"]["right"] == 11
+
+
+class TestReadConfig:
+    """Files as questions give them; what each says was worked out by hand."""
+
+    def ask(self, facts, **given):
+        return read_config(given, facts)
+
+    def test_every_line_of_the_public_cases_is_right(self, facts):
+        tally = score_public(["read_config"], facts).by_ask["read_config"]
+        assert tally.lines == tally.right == 6
+        assert tally.share_keys_right == 1
+
+    def test_latents_between_recurrent_layers_in_lists_that_begin_at_one(self, facts):
+        text = {
+            "num_hidden_layers": 8, "num_attention_heads": 96, "num_key_value_heads": 96,
+            "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
+            "v_head_dim": 128, "num_experts": 896, "first_k_dense_replace": 1,
+            "linear_attn_config": {
+                "full_attn_layers": [4, 8], "kda_layers": [1, 2, 3, 5, 6, 7], "head_dim": 128,
+                "num_heads": 96, "short_conv_kernel_size": 4},
+            "quantization_config": {
+                "quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized",
+                "config_groups": {"group_0": {
+                    "input_activations": None,
+                    "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}},
+        }  # fmt: skip
+        answer = self.ask(facts, config={"text_config": text}, model_name="x/Model")
+        expected = {
+            "cache_kind": "hybrid_mla_linear", "full_attention_layers": 2, "linear_layers": 6,
+            "moe_layers": 7, "latent_values_per_token": 576, "weight_encoding": "mxfp4",
+            "four_bit_activation_bits": 16, "warnings": ["one_based_layer_lists"],
+        }  # fmt: skip
+        assert {k: answer[k] for k in expected} == expected
+
+    def test_a_head_size_under_an_older_key(self, facts):
+        config = {
+            "model_type": "nemotron_h", "num_hidden_layers": 4, "hidden_size": 8192,
+            "num_attention_heads": 64, "num_key_value_heads": 8, "attention_head_dim": 128,
+            "hybrid_override_pattern": "M-*-", "mamba_num_heads": 256, "mamba_head_dim": 64,
+            "n_groups": 8, "ssm_state_size": 256, "conv_kernel": 4, "torch_dtype": "bfloat16",
+        }  # fmt: skip
+        answer = self.ask(facts, config=config)
+        assert answer["warnings"] == ["head_dim_key_differs"]
+        assert (answer["cache_kind"], answer["head_dim"]) == ("hybrid_mamba", 128)
+        assert (answer["weight_encoding"], answer["activation_bits"]) == ("bf16", 16)
+
+    def test_only_the_side_file_says_it_and_with_activations(self, facts):
+        config = {"num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 512}
+        answer = self.ask(
+            facts, config=config, model_name="team/Model-NVFP4",
+            hf_quant_config={"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}},
+        )  # fmt: skip
+        assert answer["warnings"] == ["encoding_only_in_hf_quant_config"]
+        assert (answer["weight_encoding"], answer["activation_bits"]) == ("nvfp4", 4)
+        assert answer["kv_cache_encoding"] == "fp8"
+
+    def test_experts_only(self, facts):
+        config = {
+            "model_type": "gpt_oss", "num_hidden_layers": 4, "num_attention_heads": 64,
+            "num_key_value_heads": 8, "head_dim": 64, "sliding_window": 128,
+            "num_local_experts": 32, "quantization_config": {"quant_method": "mxfp4"},
+        }  # fmt: skip
+        answer = self.ask(facts, config=config)
+        assert (answer["sliding_layers"], answer["full_attention_layers"]) == (2, 2)
+        assert (answer["expert_encoding"], answer["moe_layers"]) == ("mxfp4", 4)
+
+    def test_layers_of_an_unknown_kind_are_unknown(self, facts):
+        with pytest.raises(Unknown, match="not known"):
+            self.ask(facts, config={"num_hidden_layers": 2, "layer_types": ["new", "new"]})

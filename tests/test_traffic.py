@@ -404,6 +404,41 @@ class TestBadRows:
         with contextlib.suppress(StackchoiceError):
             measure_log(path, facts)
 
+    @pytest.mark.parametrize("bad", [
+        {"input_tokens": 10**400}, {"input_tokens": float("nan")}, {"input_tokens": float("inf")},
+        {"input_tokens": 1.5}, {"input_tokens": True}, {"input_tokens": "1e400"}, {"ts": 10**400},
+        {"ts": "0001-01-01"}, {"ts": "9999-12-31T23:59:59-23:59"}, {"ts": float("inf")},
+        {"ts": -5}, {"ts": "x" * 10_000},
+    ])  # fmt: skip
+    def test_numbers_and_times_beyond_reason_are_left_out(self, measured, bad):
+        good = {"ts": at(0), "input_tokens": 5, "output_tokens": 5}
+        found = measured([good, {**good, **bad}])
+        assert (found.requests, found.skipped[0].first_line) == (1, 2)
+
+    @settings(max_examples=150, deadline=None)
+    @given(data=st.data())
+    def test_no_values_under_known_names_break_it(self, facts, tmp_path_factory, data):
+        names = [name.split("/")[0] for field in facts.log_columns.fields for name in field.names]
+        leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+        values = st.recursive(
+            leaves,
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.sampled_from([*names, "type", "content"]), inner, max_size=3)
+            ),
+            max_leaves=8,
+        )
+        row = data.draw(
+            st.dictionaries(st.sampled_from([*names, *facts.log_columns.containers]), values)
+        )
+        good = {"prompt_tokens": 9, "completion_tokens": 3}
+        path = tmp_path_factory.mktemp("fuzz") / "log.jsonl"
+        path.write_text(json.dumps({**row, "usage": good}) + "\n" + json.dumps(row) + "\n")
+        with contextlib.suppress(StackchoiceError):
+            found = measure_log(path, facts)
+            workload_inputs(found)
+            describe(found)
+
     def test_one_model_of_several(self, measured):
         rows = [{"ts": at(i), "model": m, "input_tokens": n, "output_tokens": 1}
                 for i, (m, n) in enumerate([("a", 10), ("b", 1000), ("a", 30)])]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stackchoice import decide
 from stackchoice.facts import Source
 from stackchoice.facts.rules import Push, Rule
 from stackchoice.scenario import likely_point, load_scenario
@@ -112,3 +113,34 @@ def test_a_default_never_conflicts_and_the_eliminated_do_not_argue(situation):
 def test_a_need_is_met_missed_or_unknown(needed, has, met):
     need = Need(feature="json_schema", needed=needed, text="t", evidence="assumed")
     assert meets(has, need) is met
+
+
+def test_a_seller_without_schemas_is_out_where_they_are_needed(facts, changed):
+    """DeepSeek's own API has a JSON mode without a schema; other sellers of the model take one."""
+    scenario = changed(
+        "json-chat", model__id="deepseek-ai/DeepSeek-V4-Flash",
+        model__artifacts=[], candidates__sellers="any", workload__sampling_preset="",
+        candidates__stated_budget=None,
+    )  # fmt: skip
+    found = {c.seller: c for c in decide(scenario, facts).candidates if c.seller}
+    assert found["DeepSeek"].status == "eliminated"
+    assert found["DeepSeek"].question == "workload shape"
+    assert "enforce a JSON schema" in found["DeepSeek"].reason
+    assert found["Fireworks"].status == "viable"
+
+
+def test_a_push_toward_buying_meets_a_push_toward_serving(facts, changed):
+    """Nobody awake and a low volume against replies as JSON: shown, and settled by money."""
+    decision = decide(changed("json-chat", workload__volume_pattern="spiky"), facts)
+    assert [(c.rules, c.engines, c.settled) for c in decision.conflicts] == [
+        (("low-volume-no-rotation", "json-schema"), ("managed", "sglang"), True)
+    ]
+    assert "money" in decision.conflicts[0].resolution
+
+
+def test_no_seller_left_is_no_conflict(facts, changed):
+    decision = decide(
+        changed("json-chat", workload__volume_pattern="spiky", constraints__data_may_leave=False),
+        facts,
+    )
+    assert decision.conflicts == []

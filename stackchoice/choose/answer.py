@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stackchoice.choose.decision import Candidate, Question
-from stackchoice.choose.managed import best_seller, managed_candidates, offers
+from stackchoice.choose.managed import best_seller, judged_sellers, nobody_sells, priced
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import path_lines, volume
 from stackchoice.choose.recommend import Recommendation, recommend
@@ -17,7 +17,15 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine, Offer, Seller
 from stackchoice.ops import Ops, ops
 from stackchoice.scenario import Point, Scenario
-from stackchoice.workload import Conflict, PushResult, Situation, conflicts, favourite, pushes
+from stackchoice.workload import (
+    Conflict,
+    PushResult,
+    Situation,
+    against_managed,
+    conflicts,
+    favourite,
+    pushes,
+)
 
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
@@ -33,7 +41,8 @@ class Answer:
     """Everything that was concluded at one point."""
 
     judged: list[Judged]
-    sellers: list[Candidate]
+    scenario: Scenario
+    offered: list[tuple[Seller, Offer, Candidate]]
     best: Candidate | None
     best_rule: PushResult | None
     tied_with: str | None
@@ -50,7 +59,8 @@ class Answer:
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""
-        return [j.candidate() for j in self.judged] + self.sellers
+        sellers = [priced(c, offer, self.tokens) for _, offer, c in self.offered]
+        return [j.candidate() for j in self.judged] + (sellers or [nobody_sells(self.scenario)])
 
 
 def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = None) -> Answer:
@@ -61,9 +71,9 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
     memo = memo or Memo()
     tokens = volume(point)
     team = ops(scenario, point, facts)
-    judged = judge_all(scenario, facts, point, memo, VETO if team.veto else None)
-    field = Field(judged)
-    results = pushes(facts.rules, _situation(scenario, facts, point, field))
+    judged, field, results = memo.recall(
+        ("survey",), point, facts, lambda p, f: _survey(scenario, f, p, memo)
+    )
     alive = set(field.best)
     found_conflicts = conflicts(results, alive)
     rule, engine_id = _favourite(results, alive)
@@ -74,31 +84,45 @@ def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = N
         (facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
     )
 
-    sellers = managed_candidates(scenario, facts, point, tokens, memo)
-    seller = best_seller(sellers)
-    bought = _bought(scenario, facts, seller)
+    found = judged_sellers(scenario, facts, point, memo)
+    seller = best_seller(found, tokens)
+    bought = next(((s, o) for s, o, c in found if seller and c.seller == seller.seller), None)
     lines = path_lines(scenario, facts, point, site, bought, tokens)
     verdict = recommend(
         scenario, facts, point, best=best, best_rule=rule, tied_with=tied, site=site, seller=seller,
-        sellers=sellers, pushes=results, lines=lines,
+        sellers=[c for _, _, c in found] or [nobody_sells(scenario)], pushes=results, lines=lines,
         fit_unknown=not field.best and any(j.alive for j in judged),
     )  # fmt: skip
     return Answer(
+        scenario=scenario,
         judged=judged,
-        sellers=sellers,
+        offered=found,
         best=best,
         best_rule=rule,
         tied_with=tied,
         site=site,
         seller=seller,
         pushes=results,
-        conflicts=found_conflicts,
+        conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
         ops=team,
         lines=lines,
         bought=bought,
         tokens=tokens,
         verdict=verdict,
     )
+
+
+def _survey(
+    scenario: Scenario, facts: Facts, point: Point, memo: Memo
+) -> tuple[list[Judged], Field, list[PushResult]]:
+    """Judge everything and see where the rules point: what no price and no salary moves."""
+    veto = VETO if ops(scenario, point, facts).veto else None
+    judged = judge_all(scenario, facts, point, memo, veto)
+    field = Field(judged)
+    results = pushes(facts.rules, _situation(scenario, facts, point, field))
+    if not field.best:  # looked at here, so that what it reads is noted
+        all(j.alive for j in judged)
+    return judged, field, results
 
 
 class Field:
@@ -155,11 +179,3 @@ def _favourite(results: list[PushResult], alive: set[str]) -> tuple[PushResult |
         if push.holds and (engine := favourite(push, alive)):
             return push, engine
     return None, None
-
-
-def _bought(
-    scenario: Scenario, facts: Facts, seller: Candidate | None
-) -> tuple[Seller, Offer] | None:
-    if seller is None:
-        return None
-    return next(pair for pair in offers(scenario, facts) if pair[0].name == seller.seller)

@@ -20,6 +20,7 @@ from stackchoice.choose.decision import (
     Option,
     Status,
 )
+from stackchoice.choose.fixed import held_fixed, input_rows
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
@@ -31,7 +32,7 @@ from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.runnable import of_engine, of_seller
 from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
-from stackchoice.choose.trace import fit_numbers, held_fixed, input_rows, trace
+from stackchoice.choose.trace import fit_numbers, trace
 from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DRAWS, GROUPS, SEED = 10_000, 200, 20261129
 
 #: Admission is worked out anew where memory or context moves, so those take few levels.
-LEVELS = 8
+LEVELS = 5
 SALARY = "money.usd_per_engineer_month"
 PER_PATH = ("ops_fte", "implementation_usd")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackchoice.choose.decision import Step
 from stackchoice.choose.judge import Check
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import Place, Site
@@ -55,3 +56,18 @@ def fallback_text(site: Site | None) -> str:
         for part in site.kernels.fallbacks if part.encoding
     }  # fmt: skip
     return f"not as the file asks: {', '.join(sorted(said))}" if said else ""
+
+
+def kernel_steps(site: Site) -> list[Step]:
+    """Return one step for each part of the weights: what its kernel multiplies, as was read."""
+    path = site.kernels
+    return [
+        Step(
+            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
+            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
+            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
+            facts=[part.prefill.source.label],
+        )
+        for part in (path.parts if path else [])
+        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
+    ]  # fmt: skip

@@ -26,56 +26,15 @@ def offers(scenario: Scenario, facts: Facts) -> list[tuple[Seller, Offer]]:
     ]
 
 
-def managed_candidates(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo
-) -> list[Candidate]:
-    """Judge every candidate seller (all of them where the scenario says ``any``)."""
-    wanted = scenario.candidates.sellers
-    found = _priced(scenario, facts, point, volume, memo, wanted)
-    if not found:
-        whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
-        found = [
-            Candidate(
-                option=OPTION, status="eliminated", question="workload shape",
-                reason=f"no offer of {scenario.model.id} by {whom} is in the fact base; whether "
-                "others sell it is unknown",
-            )
-        ]  # fmt: skip
-    return found
+def judged_sellers(
+    scenario: Scenario, facts: Facts, point: Point, memo: Memo, wanted: list[str] | str = ""
+) -> list[tuple[Seller, Offer, Candidate]]:
+    """Judge the scenario's sellers, or ``wanted`` ones, without a bill (all: ``any``)."""
+    wanted = wanted or scenario.candidates.sellers
 
-
-def best_seller(found: list[Candidate]) -> Candidate | None:
-    """Return the surviving seller with the fewest unknowns, the cheapest among equals."""
-    alive = [c for c in found if c.status == "viable"]
-    return min(alive, key=lambda c: (len(c.unknown), c.usd_per_month or 0), default=None)
-
-
-def overlooked(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None,
-    taken: Candidate | None, memo: Memo,
-) -> Candidate | None:  # fmt: skip
-    """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    found = _priced(scenario, facts, point, volume, memo, "any")
-    best = best_seller(found)
-    if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
-        return None
-    better = len(best.unknown) < len(taken.unknown) and best.usd_per_month <= taken.usd_per_month
-    return best if better else None
-
-
-def _priced(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None, memo: Memo,
-    wanted: list[str] | str,
-) -> list[Candidate]:  # fmt: skip
-    """Return the wanted sellers of the model as candidates, with the bill of this volume."""
-    listed = [
-        (seller, offer) for seller, offer in offers(scenario, facts)
-        if wanted == "any" or seller.id in wanted
-    ]  # fmt: skip
-
-    def judged(p: Point, f: Facts) -> list[Candidate]:
+    def judged(p: Point, f: Facts) -> list[tuple[Seller, Offer, Candidate]]:
         return [
-            Candidate(
+            (seller, offer, Candidate(
                 option=OPTION,
                 seller=seller.name,
                 artifact=offer.sold_as,
@@ -84,20 +43,57 @@ def _priced(
                 **verdict(
                     *first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"
                 ),
-            )
-            for seller, offer in listed
-        ]
+            ))
+            for seller, offer in offers(scenario, f)
+            if wanted == "any" or seller.id in wanted
+        ]  # fmt: skip
 
-    found = memo.recall(("sellers", str(wanted)), point, facts, judged)
+    return memo.recall(("sellers", str(wanted)), point, facts, judged)
+
+
+def nobody_sells(scenario: Scenario) -> Candidate:
+    """Return what stands in the list where no wanted seller has an offer of the model."""
+    wanted = scenario.candidates.sellers
+    whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
+    return Candidate(
+        option=OPTION, status="eliminated", question="workload shape",
+        reason=f"no offer of {scenario.model.id} by {whom} is in the fact base; whether "
+        "others sell it is unknown",
+    )  # fmt: skip
+
+
+def priced(candidate: Candidate, offer: Offer, volume: Volume | None) -> Candidate:
+    """Return a seller with the bill of this volume."""
     if volume is None:
-        return found
-    evidence = weakest(Evidence.STATED, volume.evidence)
-    return [
-        candidate.model_copy(
-            update={"usd_per_month": metered_usd(volume, offer.price), "evidence": evidence}
-        )
-        for (_, offer), candidate in zip(listed, found, strict=True)
-    ]
+        return candidate
+    return candidate.model_copy(
+        update={
+            "usd_per_month": metered_usd(volume, offer.price),
+            "evidence": weakest(Evidence.STATED, volume.evidence),
+        }
+    )
+
+
+def best_seller(
+    found: list[tuple[Seller, Offer, Candidate]], volume: Volume | None
+) -> Candidate | None:
+    """Return the surviving seller with the fewest unknowns, the cheapest among equals."""
+    alive = [(offer, c) for _, offer, c in found if c.status == "viable"]
+    fewest = min((len(c.unknown) for _, c in alive), default=0)
+    known = [priced(c, offer, volume) for offer, c in alive if len(c.unknown) == fewest]
+    return min(known, key=lambda c: c.usd_per_month or 0, default=None)
+
+
+def overlooked(
+    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None,
+    taken: Candidate | None, memo: Memo,
+) -> Candidate | None:  # fmt: skip
+    """Return a seller outside the scenario's candidates that is better known and no dearer."""
+    best = best_seller(judged_sellers(scenario, facts, point, memo, "any"), volume)
+    if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
+        return None
+    better = len(best.unknown) < len(taken.unknown) and best.usd_per_month <= taken.usd_per_month
+    return best if better else None
 
 
 def _checks(

@@ -25,7 +25,7 @@ from stackchoice.choose.site import (
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
-from stackchoice.scenario import MachineChoice, Point, Scenario
+from stackchoice.scenario import Point, Scenario
 
 
 @dataclass
@@ -130,7 +130,6 @@ def judge_all(
     standings = memo.recall(
         ("standings",), point, facts, lambda p, f: _standings(scenario, f, p, there, memo)
     )
-    team = memo.recall(("team",), point, facts, lambda p, f: _team(scenario, f, p, there))
     flow = traffic(point)
     limits = any(point[path] is not None for path in LIMITS)
 
@@ -142,7 +141,10 @@ def judge_all(
         site = served(start, own, facts, flow)
         failed, unknown = first_failure(traffic_checks(scenario, point, site, flow, limits=limits))
         if failed is None:
-            failed, more = team[engine.id, place.choice]
+            failed, more = memo.recall(
+                ("team", engine.id, place.choice), point, facts,
+                lambda p, _: first_failure(team_checks(scenario, p, engine, place)),
+            )  # fmt: skip
             unknown = unknown + more
         return site, (failed, unknown)
 
@@ -160,16 +162,6 @@ def _standings(
         ))
         for place in there for engine in facts.engines.values()
     ]  # fmt: skip
-
-
-def _team(
-    scenario: Scenario, facts: Facts, point: Point, there: list[Place]
-) -> dict[tuple[str, MachineChoice], Failure]:
-    choices = {place.choice: place for place in there}
-    return {
-        (engine.id, choice): first_failure(team_checks(scenario, point, engine, place))
-        for choice, place in choices.items() for engine in facts.engines.values()
-    }  # fmt: skip
 
 
 def _kept(site: Site | None) -> str:

@@ -1,14 +1,15 @@
-"""The decision told step by step: rule, facts, evidence class; and what was held fixed."""
+"""The decision told step by step: rule, facts, evidence class; and question 1 in numbers."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
+from stackchoice.choose.kernels import kernel_steps
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import Shape
+from stackchoice.choose.shape_steps import shape_steps
 from stackchoice.choose.site import places, site_of, speed_at
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
@@ -16,7 +17,7 @@ from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import workspace_bytes
-from stackchoice.scenario import Point, Scenario, scenario_inputs
+from stackchoice.scenario import Point, Scenario
 
 
 def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> Fit:
@@ -73,50 +74,10 @@ def trace(
         *_fit_steps(main),
         *_elimination_steps(facts, main),
         *_push_steps(main),
-        *_shape_steps(numbers),
+        *shape_steps(numbers),
         *_ops_steps(main),
         *_cost_steps(main),
     ]
-
-
-def held_fixed(scenario: Scenario, facts: Facts, main: Answer) -> list[str]:
-    """Return what was not varied: everything held fixed is a claim somebody should check."""
-    engines = ", ".join(f"{e.name} {e.latest.version}" for e in facts.engines.values())
-    fixed = [
-        f"engine releases: {engines}",
-        f"fact base {facts.sha256[:12]}",
-        "cache type: the model's own; no quantised KV cache was considered",
-        f"sampling preset: {scenario.workload.sampling_preset or 'not named'}",
-        "capacity at the release's default settings, as each configuration's reason says",
-        "single-stream speed intervals carried over to batches",
-        "prices as listed on their dates; no discounts, taxes, egress or currency",
-    ]
-    if main.site is not None:
-        revision = main.site.artifact.revision.value or "unknown"
-        fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
-    return fixed
-
-
-def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
-    """Return every input at the likely point with its class, origin and answerer."""
-    given = scenario_inputs(scenario)
-    return [
-        {
-            "input": path,
-            "value": _plain(known.value),
-            "low": _plain(given[path].low),
-            "high": _plain(given[path].high),
-            "evidence": known.evidence.value if known.value is not None else "unknown",
-            "origin": known.origin,
-            "answered_by": known.answered_by,
-        }
-        for path, known in point.inputs.items()
-    ]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON gives back equal; bills stay Decimal, an input need not."""
-    return float(value) if isinstance(value, Decimal) else value
 
 
 def _rows(
@@ -187,7 +148,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 facts=site.admission.notes,
             )
         )
-    steps += _kernel_steps(site)
+    steps += kernel_steps(site)
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(
@@ -207,21 +168,6 @@ def _fit_steps(main: Answer) -> list[Step]:
             )
         )  # fmt: skip
     return steps
-
-
-def _kernel_steps(site: Any) -> list[Step]:
-    """One step for each part of the weights: what its kernel multiplies, as was read."""
-    path = site.kernels
-    return [
-        Step(
-            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
-            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
-            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
-            facts=[part.prefill.source.label],
-        )
-        for part in (path.parts if path else [])
-        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
-    ]  # fmt: skip
 
 
 def _elimination_steps(facts: Facts, main: Answer) -> list[Step]:
@@ -263,42 +209,6 @@ def _push_steps(main: Answer) -> list[Step]:
             Step(
                 question="workload shape", rule=main.best_rule.rule, evidence=Evidence.STATED,
                 text=f"best self-hosted answer: {main.best.title}, because {main.best_rule.why}",
-            )
-        )  # fmt: skip
-    return steps
-
-
-def _shape_steps(numbers: Shape | None) -> list[Step]:
-    """What the traffic does to the best self-hosted configuration."""
-    steps = []
-    if numbers and numbers.phases and numbers.binding:
-        phases, binding = numbers.phases, numbers.binding
-        steps.append(
-            Step(
-                question="workload shape", rule="phases", evidence=binding.evidence,
-                text=f"a request takes {phases.prefill_s.middle:,.2f} s in prefill and "
-                f"{phases.decode_s.middle:,.2f} s in decode beside {phases.batch - 1} others; "
-                f"{binding.binds} binds",
-                facts=[f"{name} {getattr(binding, name):.0%} of the chip's time"
-                       for name in ("compute", "bandwidth", "capacity")],
-            )
-        )  # fmt: skip
-    if numbers and numbers.peak:
-        peak = numbers.peak
-        steps.append(
-            Step(
-                question="workload shape", rule="replicas-at-peak", evidence=peak.evidence,
-                text=f"{peak.peak_per_s:,.3g} requests/s take {peak.fast.total} to "
-                f"{peak.slow.total} replicas, {peak.slow.spares} of them spare; "
-                f"{peak.replicas_there} are there",
-                facts=["the more of: rate under the cap, Erlang's C on the slots admitted"],
-            )
-        )  # fmt: skip
-    for dispute in numbers.disputes if numbers else ():
-        steps.append(
-            Step(
-                question="workload shape", rule="conflict", evidence=Evidence.INFERRED,
-                text=f"{' against '.join(dispute.measures)}: {dispute.resolution}",
             )
         )  # fmt: skip
     return steps

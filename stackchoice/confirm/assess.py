@@ -139,7 +139,8 @@ def _validity(
         usage_contradicted=sum(r.usage_contradicted for r in results.repetitions),
         other_model=sum(r.other_model for r in results.repetitions),
         admission_rejected=counts[Failure.ADMISSION_REJECTED],
-        length_truncated=sum("cut at" in c.reason for c in failed),
+        length_truncated=counts[Failure.LENGTH_TRUNCATED]
+        + sum("cut at" in c.reason for c in failed),
         schema_or_tool_failures=sum(c.failure == "schema" for c in failed),
         completed_but_wrong=sum(c.failure == "wrong answer" for c in failed),
         same_model_after=same,

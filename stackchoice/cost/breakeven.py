@@ -150,6 +150,8 @@ def break_even(
     if full_capacity_mtok:
         least = utilisation(replica_usd, price, decimal(full_capacity_mtok))
         shares = {"least_use": float(least), "planned_use": capacity_mtok / full_capacity_mtok}
+    if volume.is_infinite() and not capacity:
+        return answer(None, None, "never: a replica carries nothing here", **shares)
     if volume.is_infinite():
         factor = change_needed(replica=replica_usd, usd_per_mtok=price, capacity=capacity)
         change = Change(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from stackchoice.cost.numbers import MILLION, Number, decimal, larger, smaller
+from stackchoice.cost.numbers import MILLION, Number, decimal, larger, smaller, where
 from stackchoice.cost.records import Volume
 from stackchoice.facts.prices import TokenPrice, TokenRow
 
@@ -63,7 +63,7 @@ def banded(usd: Number, mtok: Number, bands: Sequence[tuple[Number, Number]]) ->
         if following is not None:
             inside = smaller(inside, following[0] - start + mtok * 0)
         saved = saved + inside * share
-    return usd * (1 - saved / larger(mtok, saved))
+    return usd * (1 - saved / where(mtok > 0, mtok, mtok * 0 + 1))
 
 
 def priced(volume: Volume, row: TokenRow, share: Decimal) -> list[Charge]:

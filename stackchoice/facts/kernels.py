@@ -7,7 +7,7 @@ of encodings and chips may be patterns (``gguf_*``, ``sm_8[06]``).
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -169,6 +169,14 @@ class KernelFacts(Record):
                 if not any(fnmatchcase(c.id, chip) for c in self.chips):
                     raise ValueError(f"{row.engine} {row.kernel}: no chip {chip!r}")
         return self
+
+    @cached_property
+    def by_engine(self) -> dict[str, list[KernelRow]]:
+        """The rows of each engine."""
+        found: dict[str, list[KernelRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.engine, []).append(row)
+        return found
 
     def arithmetic(self, arithmetic_id: str) -> Arithmetic:
         """Return an arithmetic by its id."""

@@ -86,7 +86,7 @@ OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
 #: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
 OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
             "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
-            "links.yaml", "measurements.csv")  # fmt: skip
+            "links.yaml", "measurements.csv", "upkeep.yaml")  # fmt: skip
 
 
 class Facts(Record):

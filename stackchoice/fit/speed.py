@@ -18,6 +18,7 @@ from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
+from stackchoice.fit.rates import compute_rates
 from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
 
 GIGA = 10**9
@@ -29,11 +30,6 @@ ASSUMED_BASIS = {
 }
 TERA = 10**12
 
-#: Peak dense rate of a machine for what its units multiply, by the field that holds it.
-RATES = {
-    "16-bit": "bf16_dense_tflops", "fp8": "fp8_dense_tflops", "int8": "int8_dense_tops",
-    "fp4": "fp4_dense_tflops",
-}  # fmt: skip
 #: Where data sheets and clocks stop explaining that a stream is faster than its ceiling.
 ABOVE = 1.12
 
@@ -115,7 +111,7 @@ def batch_one_speed(
     unknown = []
     read = read_bytes(artifact)
     step = None if read is None else read + cache_bytes
-    top_rate, rate = _compute_rates(artifact, machine, operand)
+    top_rate, rate = compute_rates(artifact, machine, operand)
     path = link_over(machine, interconnect, devices, links)
     base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
     base = base.model_copy(update={"link": path})
@@ -203,8 +199,7 @@ def requests_per_s(
     if len(rates) < 3:
         return None
     return Interval(
-        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s",
-        evidence=Evidence.INFERRED,
+        low=rates[0], middle=rates[1], high=rates[2], unit="requests/s", evidence=Evidence.INFERRED,
         rests_on=["single-stream efficiencies carried over to a full batch"],
     )  # fmt: skip
 
@@ -231,38 +226,6 @@ def request_seconds(
     decode_rate = getattr(speed.decode, share) * step  # bytes per second at this share
     prefill_s = prefill_tokens / getattr(speed.prefill, share)
     return prefill_s, output_tokens * touched / decode_rate
-
-
-def _compute_rates(
-    artifact: Artifact, machine: Machine, operand: str | None
-) -> tuple[float | None, float | None]:
-    """Return the peak dense rate, and the one that shares of it were fitted on, in 10^12 op/s.
-
-    The rate of what the kernels multiply; where no path is known, of what the file asks for, and of
-    16 bit where that is not published. They differ for files that ask for no activations: engines
-    that quantise those to 8 bits by themselves were measured against the 16-bit rate.
-    """
-    base = machine.bf16_dense_tflops.value
-    if operand is None:
-        rate = _asked_rate(artifact, machine)
-        return rate, rate
-    own = getattr(machine, RATES.get(operand, ""), None)
-    rate = (own.value if own else None) or base
-    weight_only = (artifact.activation_bits.value or 16) >= 16
-    return rate, base if operand == "int8" and weight_only else rate
-
-
-def _asked_rate(artifact: Artifact, machine: Machine) -> float | None:
-    """Peak dense rate of the arithmetic that the file asks for; 16-bit is the safe ground."""
-    bits = artifact.activation_bits.value
-    rates = {
-        8: machine.fp8_dense_tflops
-        if "fp8" in artifact.encoding.lower()
-        else machine.int8_dense_tops,
-        4: machine.fp4_dense_tflops,
-    }
-    native = rates.get(bits or 16)
-    return (native.value if native else None) or machine.bf16_dense_tflops.value
 
 
 def _run(

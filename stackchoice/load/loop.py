@@ -139,11 +139,10 @@ class Loop:
             while self._timers and self._timers[0][0] <= now:
                 heapq.heappop(self._timers)[2]()
 
-    def cancel(self, exchanges: set[int] | None = None) -> None:
-        """End the exchanges with these ``id()``, or all of them."""
+    def cancel(self) -> None:
+        """End every exchange that is on."""
         for connection in list(self._active):
-            if exchanges is None or id(connection.exchange) in exchanges:
-                self._finish(connection, Problem.CANCELLED)
+            self._finish(connection, Problem.CANCELLED)
 
     def close(self) -> None:
         """End what is on, do what is left to do, and close every socket."""

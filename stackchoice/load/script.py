@@ -109,6 +109,8 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
         return [Step(first, plain(status, {"error": {"message": message}}))]
     count = min(script.tokens, asked)
     model = "another" if fault is Fault.WRONG_MODEL else script.model
+    kind = "chat.completion.chunk" if chat else "text_completion"
+    marks = {"id": "reference", "object": kind, "created": 0, "model": model}
     frame = _chunk if script.framing == "chunked" else bytes
 
     def said(delta: str | None, finish: str | None = None, **more: Any) -> bytes:
@@ -118,12 +120,12 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
             else {"text": delta or ""}
         )
         choice = {"index": 0, **part, "finish_reason": finish}
-        return event({"model": model, "choices": [choice], **more})
+        return event({**marks, "choices": [choice], **more})
 
     steps = [Step(first, _head(script))]
     if chat and script.role_first:
         role = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
-        steps.append(Step(first, frame(event({"model": model, "choices": [role]}))))
+        steps.append(Step(first, frame(event({**marks, "choices": [role]}))))
     body: list[Step] = []
     sent = 0
     while sent < (0 if fault is Fault.EMPTY else count):
@@ -165,7 +167,7 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
         told = {Fault.LOW_USAGE: count // 2, Fault.HIGH_USAGE: 2 * asked, Fault.EMPTY: 0}
         usage = {"prompt_tokens": 0, "completion_tokens": told.get(fault, count),
                  "prompt_tokens_details": {"cached_tokens": 0}}  # fmt: skip
-        tail += event({"model": model, "choices": [], "usage": usage}).replace(
+        tail += event({**marks, "choices": [], "usage": usage}).replace(
             b'"prompt_tokens":0', PROMPT_TOKENS % 0
         )
     return [*steps, _last(end, tail + DONE, script)]

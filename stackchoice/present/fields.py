@@ -40,6 +40,7 @@ GROUPS: dict[str, tuple[Field, ...]] = {
     "Traffic": (
         Field("workload.users", "Users", "number"),
         Field("workload.requests_per_user_per_day", "Requests a user and day", "number"),
+        Field("workload.requests_per_day", "Requests a day, all users", "number"),
         Field("workload.active_hours_per_day", "Active hours a day", "number"),
         Field("workload.peak_factor", "Peak over mean (factor)", "number"),
         Field("workload.volume_pattern", "Volume", "choice",
@@ -51,6 +52,8 @@ GROUPS: dict[str, tuple[Field, ...]] = {
         Field("workload.json_schema", "Output must match a schema", "yes or no"),
         Field("workload.tools", "Tool calls", "yes or no"),
         Field("workload.images", "Images in the input", "yes or no"),
+        Field("workload.growth_per_month", "Growth a month (0.1 is 10 %)", "number"),
+        Field("workload.spare_replicas", "Spare replicas", "number"),
         Field("workload.ttft_p99_s", "Time to first token, p99 (s)", "number"),
     ),
     "Team": (

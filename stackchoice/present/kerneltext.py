@@ -12,6 +12,8 @@ from stackchoice.fit.path.wall import PlaceRow, WallRow
 from stackchoice.kernels import EngineWall, ModelWall
 
 UNKNOWN = "unknown"
+#: Longer than any line here: lines are freed of control characters and not cut.
+WHOLE = 4_000
 
 
 def describe_engine(wall: EngineWall) -> str:
@@ -26,7 +28,7 @@ def describe_engine(wall: EngineWall) -> str:
         lines.append(f"    {row.name}, {row.part}{files}: {wall_text(row)}")
     if not wall.rows:
         lines.append("  unknown: no source tells of any encoding")
-    return "\n".join(lines)
+    return _safe(lines)
 
 
 def wall_text(row: WallRow) -> str:
@@ -51,14 +53,18 @@ def describe_model(wall: ModelWall) -> str:
     lines = [f"{shown(wall.model, 80)}, {shown(wall.artifact, 80)}"]
     lines += [f"  {_part(p)}" for p in wall.parts]
     if wall.path is None:
-        return "\n".join([*lines, *_places(wall.places)])
+        return _safe([*lines, *_places(wall.places)])
     lines += path_lines(wall.path, wall.meanings)
     lines += [f"    {feature_text(f)}" for f in wall.features]
     lines += [
         f"    native here: {a.artifact} in {a.engine} {a.release}, {a.arithmetic}"
         for a in wall.alternatives[:6]
     ]
-    return "\n".join(lines)
+    return _safe(lines)
+
+
+def _safe(lines: Iterable[str]) -> str:
+    return "\n".join(shown(line, WHOLE) for line in lines)
 
 
 def _part(part: WeightPart) -> str:
@@ -91,7 +97,7 @@ def path_lines(path: KernelPath, meant: list[Meaning]) -> list[str]:
         for phase, text in ((part.prefill, meaning.prefill), (part.decode, meaning.decode)):
             lines.append(f"      {phase.phase:8}{phase.arithmetic or UNKNOWN:11}{shown(text, 400)}")
             lines.append(f"              {levels(phase)}")
-    return lines
+    return [shown(line, WHOLE) for line in lines]
 
 
 def levels(phase: PhasePath) -> str:

@@ -54,9 +54,20 @@ def parse_json(raw: bytes, path: Path | str, what: str) -> dict[str, Any]:
         refuse(path, f"{what} is nested too deep", "download the file again")
     except ValueError as error:  # also UnicodeDecodeError and integers of thousands of digits
         refuse(path, f"{what} is not JSON ({error})", "download the file again")
+    if b"\\ud" in raw.lower() and not _is_text(tree):
+        refuse(path, f"{what} has text that is no Unicode", "download the file again")
     if not isinstance(tree, dict):
         refuse(path, f"{what} is a {type(tree).__name__}, not an object", "download it again")
     return tree
+
+
+def _is_text(tree: Any) -> bool:
+    """Whether every text can be written again; JSON may carry half of a surrogate pair."""
+    try:
+        json.dumps(tree, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -67,12 +78,21 @@ def read_bytes(path: Path, limit: int) -> bytes:
                "name another file, or download it again")  # fmt: skip
     try:
         with path.open("rb") as file:
-            raw = file.read(limit + 1)
+            raw = file.read(size + 1)
     except OSError as error:
         refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
-    if len(raw) > limit:
+    if len(raw) > size:
         refuse(path, "grew while it was read", "wait for the download to end")
     return raw
+
+
+def read_start(path: Path, length: int) -> bytes:
+    """Return the first bytes of a file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(length)
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
 
 
 def root_of(folder: Path) -> Path:

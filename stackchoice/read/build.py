@@ -8,13 +8,14 @@ from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.records import WeightPart
 from stackchoice.read.architecture import ODD, Architecture, architecture, config_findings
 from stackchoice.read.checkpoint import PRESETS, Checkpoint, content_hash, open_checkpoint
 from stackchoice.read.contradictions import declared_findings
 from stackchoice.read.declared import Said, quantisation_of, read_said
 from stackchoice.read.findings import Finding
 from stackchoice.read.ggufconfig import config_of
-from stackchoice.read.inspection import EncodingUse, Inspection, Part, Preset, Tower
+from stackchoice.read.inspection import EncodingUse, Inspection, Preset, Tower
 from stackchoice.read.stored import Module, modules_of, part_finder
 from stackchoice.read.storedchecks import draft_modules, gguf_findings, stored_findings
 from stackchoice.read.uses import (
@@ -65,16 +66,24 @@ def inspect_checkpoint(
     modules = draft_modules(_modules(found, saids, facts), model.number_of_layers, found.format)
     towers = [m for h in found.towers for m in _gguf_modules(h, facts)]
     if modules:
-        uses, parts = stored_uses(modules, resolver), stored_parts(modules, resolver)
+        whole = found.format if found.format in ("gguf", "mlx") else ""
+        uses = stored_uses(modules, resolver)
+        parts = stored_parts(modules, resolver, said, whole)
     else:
         uses = declared_uses(said, model.dtype, facts)
         parts = declared_parts(said, model.dtype, facts, experts=bool(model.experts))
     kv, asked_in = next(((s.kv, s.file) for s in saids if s.kv), (None, ""))
-    parts.append(Part(part="attention", encoding=kv or "auto"))
+    if kv in facts.encodings:
+        parts.append(WeightPart(part="attention", encoding=kv))
     return Inspection(
-        path=str(found.path), format=found.format, names=found.names, files=len(found.digests),
+        path=_text(str(found.path)), format=found.format, names=[_text(n) for n in found.names],
+        files=len(found.digests),
         bytes_on_disk=_bytes(found), tensors=_tensors(found), architecture=model, declared=saids,
-        encodings=uses, by_bits=by_bits(uses), kv_encoding=kv, kv_asked_in=asked_in, parts=parts,
+        encodings=uses, by_bits=by_bits(uses),
+        weight_bits=sorted({u.weight_bits for u in uses if u.weight_bits is not None}),
+        activation_bits=sorted({u.activation_bits for u in uses
+                                if u.activation_bits and (u.weight_bits or 0) < 16}),
+        kv_encoding=kv, kv_asked_in=asked_in, parts=parts,
         encodings_from="tensors" if modules else "declaration" if uses else "nothing",
         vision=_tower(modules, towers, "vision", resolver, model.vision),
         audio=_tower(modules, [], "audio", resolver, model.audio),
@@ -83,9 +92,15 @@ def inspect_checkpoint(
         presets=_presets(found, facts), chat_template=found.chat_template,
         file_type=_file_type(found, facts), manifest_sha256=found.manifest(),
         content_sha256=content_hash(found) if whole_hash else None, missing=found.missing,
-        unread=[f"{s.file}: {s.unread}" for s in saids if s.unread],
+        unread=[f"{s.file}: {s.unread}" for s in saids if s.unread]
+        + ([found.skipped] if found.skipped else []),
         findings=_findings(found, config, model, saids, modules, resolver, uses, facts),
     )  # fmt: skip
+
+
+def _text(name: str) -> str:
+    """Return a file's name as text; names of other encodings have no UTF-8 of their own."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def declarations(

@@ -20,6 +20,7 @@ from stackchoice.read.bounded import (
     member,
     parse_json,
     read_bytes,
+    read_start,
     refuse,
 )
 from stackchoice.read.values import count_of, dict_of, text_of
@@ -32,6 +33,8 @@ SIDE_FILES = {
 PRESETS = "generation_config.json"
 INDEXES = ("model.safetensors.index.json", "pytorch_model.safetensors.index.json")
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
+#: Weights that only running code can read; they are named and left alone.
+PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 #: Entries of a folder that are looked at.
 MAX_ENTRIES = 50_000
 SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$")
@@ -56,6 +59,7 @@ class Checkpoint(BaseModel):
     gguf: list[Any] = []
     towers: list[Any] = []
     missing: list[str] = []
+    skipped: str = ""
     names: list[str] = []
     digests: dict[str, tuple[int, str]] = {}
 
@@ -104,15 +108,31 @@ def open_checkpoint(path: Path, facts: Facts) -> Checkpoint:
     if not exists:
         refuse(path, "no such file or folder", "name a folder of a checkpoint or one of its files")
     if is_folder:
-        return _folder(path, facts)
+        return _folder(_snapshot(path), facts)
     file_size(path)
-    if path.suffix == ".gguf":
+    if path.suffix == ".gguf" or read_start(path, 4) == gguf.MAGIC:  # Ollama's have no suffix
         return _gguf(path, facts)
     if path.suffix == ".safetensors":
         return _folder(path.parent, facts, only=path)
     if path.suffix == ".json":
         return _lone(path)
     refuse(path, "is no folder, .gguf, .safetensors or .json file", "name one of these")
+
+
+def _snapshot(folder: Path) -> Path:
+    """Return the revision to read where a model's folder of the hub cache is named."""
+    revisions = folder / "snapshots"
+    if not revisions.is_dir() or (folder / "config.json").exists():
+        return folder
+    names = [n for n in _listing(revisions) if (revisions / n).is_dir()]
+    main = folder / "refs" / "main"
+    chosen = read_start(main, 100).decode("ascii", "replace").strip() if main.is_file() else ""
+    if chosen in names:
+        return revisions / chosen
+    if len(names) == 1:
+        return revisions / names[0]
+    refuse(folder, f"holds {len(names)} revisions and no refs/main that names one of them",
+           "name one of the folders in snapshots/")  # fmt: skip
 
 
 def _listing(folder: Path) -> list[str]:
@@ -153,6 +173,9 @@ def _folder(folder: Path, facts: Facts, only: Path | None = None) -> Checkpoint:
         found.digests[name] = (header.file_bytes, header.sha256)
     mlx = any(h.metadata.get("format") == "mlx" for h in found.headers)
     mlx = mlx or bool(dict_of(found.config.get("quantization")))
+    other = [n for n in names if n.endswith(PICKLES)]
+    if other and not found.headers:
+        found.skipped = f"{len(other)} files of pickled tensors, such as {other[0]}"
     found.format = "mlx" if mlx else "safetensors" if found.headers or found.missing else "config"
     if not found.config and not found.headers and not found.sides and not found.missing:
         refuse(folder, "holds no config.json, no safetensors and no GGUF file",
@@ -240,6 +263,7 @@ def _lone(path: Path) -> Checkpoint:
                 place = member(path.parent, partner.name, "the folder")
                 found.sides[partner.name] = _declaration(_keep(found, place, partner.name), name)
     name = path.name.removesuffix(".json").removesuffix("config").rstrip("_-.")
+    name = name or path.absolute().parent.name
     found.names += [n.replace("--", "/") for n in (name, text_of(tree.get("_name_or_path"))) if n]
     return found
 

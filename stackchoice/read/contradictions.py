@@ -7,7 +7,7 @@ from itertools import combinations
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.quant_formats import Promise
-from stackchoice.read.declared import PLACES, Said, activations
+from stackchoice.read.declared import PLACES, Group, Said, activations
 from stackchoice.read.findings import Finding, finding
 
 
@@ -83,20 +83,22 @@ def _encodings(saids: list[Said], facts: Facts) -> list[Finding]:
 
 def _overrides(saids: list[Said], facts: Facts) -> list[Finding]:
     """Experts whose own key says something else than ``quant_method``."""
+    rows: dict[str, Finding] = {}
     for said in saids:
         base = next((g for g in said.of("quant_method") if not g.part), None)
-        for group in said.groups:
-            if base is None or group.place not in ("expert_dtype", "moe_quant_algo"):
+        for group in said.of("expert_dtype") + said.of("moe_quant_algo"):
+            if base is None or _family(group, facts) == _family(base, facts):
                 continue
-            if facts.encodings[group.encoding].family == facts.encodings[base.encoding].family:
-                continue
-            code = ("expert_dtype_overrides_quant_method" if group.place == "expert_dtype"
-                    else "moe_quant_algo_overrides_quant_method")  # fmt: skip
-            return [finding(
+            code = f"{group.place}_overrides_quant_method"
+            rows.setdefault(code, finding(
                 code, f"the routed experts are {group.words}, whatever quant_method says",
                 ("quant_method", base.words), (group.place, group.words),
-            )]  # fmt: skip
-    return []
+            ))  # fmt: skip
+    return list(rows.values())
+
+
+def _family(group: Group, facts: Facts) -> str:
+    return facts.encodings[group.encoding].family
 
 
 def _lists(saids: list[Said]) -> list[Finding]:
@@ -152,7 +154,9 @@ def _promises(
     """Compare what a name promises with what the files declare."""
     groups = [g for s in saids for g in s.best]
     kinds = [facts.encodings[g.encoding] for g in groups]
-    words = [*names, *(g.words for g in groups), *(s.algo for s in saids)]
+    # MLX's mode of that name never quantises activations by itself, and nobody expects it to.
+    words = [*names, *(g.words for g in groups if not g.encoding.startswith("mlx_")),
+             *(s.algo for s in saids)]  # fmt: skip
     four = [e for e in kinds if e.family == "nvfp4"]
     found: list[Finding] = []
     named = next((w for w in words if "nvfp4" in w.lower()), None)

@@ -58,8 +58,8 @@ class Said(Record):
         """Return the groups of the most particular place, with experts that differ beside them."""
         apart = [g for g in self.groups if g.part]
         places = PLACES
-        if any(g.place == "moe_quant_algo" for g in apart):  # then the lists mean the experts
-            places = ("quant_method", *PLACES)
+        if algos := [g for g in apart if g.place == "moe_quant_algo"]:
+            apart, places = algos, ("quant_method", *PLACES)  # the lists then mean the experts
         chosen = next((self.of(p) for p in places if any(not g.part for g in self.of(p))), [])
         return [*(g for g in chosen if not g.part), *apart]
 
@@ -89,16 +89,10 @@ def read_said(
     method = formats.method(name)
     if method is None and methods.is_mlx(declared, config):
         return _mlx(declared, file, facts, config)
-    if method is None and (algo or dict_of(declared.get("quantized_layers"))):
-        method = Method(names=[name], rule="algo")
-    if method is None and (declared.get("load_in_4bit") or declared.get("load_in_8bit")):
-        method = Method(names=[name], rule="bitsandbytes")
-    if method is None and dict_of(declared.get("config_groups")):
-        method = Method(names=[name], rule="groups")
-    if method is None and ("bits" in declared or "w_bit" in declared):
-        method = Method(names=[name], rule="bits")
-    groups, unread = _groups(declared, method, facts)
     if method is None:
+        method = _unnamed(declared, name, algo)
+    groups, unread = _groups(declared, method, facts)
+    if method is None and name:
         unread = unread or f"quant_method {name!r}"
     groups += _experts(declared, config, method, facts)
     words = {algo.lower(), text_of(declared.get("format")).lower()}
@@ -109,6 +103,19 @@ def read_said(
     families = {facts.encodings[g.encoding].family for g in said.best if not g.part}
     mixed = bool(words & set(MIXED)) or len(families) > 1
     return said.model_copy(update={"mixed": mixed})
+
+
+def _unnamed(declared: dict[str, Any], name: str, algo: str) -> Method | None:
+    """Return the method that the keys themselves show; a name that no table has is no method."""
+    if algo or dict_of(declared.get("quantized_layers")):
+        return Method(names=[name], rule="algo")
+    if name:
+        return None
+    if declared.get("load_in_4bit") or declared.get("load_in_8bit"):
+        return Method(names=[], rule="bitsandbytes")
+    if dict_of(declared.get("config_groups")):
+        return Method(names=[], rule="groups")
+    return Method(names=[], rule="bits") if "bits" in declared or "w_bit" in declared else None
 
 
 def _groups(
@@ -179,20 +186,20 @@ def _experts(
     declared: dict[str, Any], config: dict[str, Any], method: Method | None, facts: Facts
 ) -> list[Group]:
     """Return experts whose own key says something else than the method: the key wins."""
-    formats = facts.quant_formats
+    formats, found = facts.quant_formats, []
     algo = formats.algos.get(declared.get("moe_quant_algo"))
     if algo:
         words = text_of(declared["moe_quant_algo"])
         listed = [g for g in _layers(dict_of(declared.get("quantized_layers")), facts)[0]
                   if g.encoding == algo]  # fmt: skip
         same = {"modules": listed[0].modules, "group_size": listed[0].group_size} if listed else {}
-        return [Group(encoding=algo, words=words, place="moe_quant_algo", part="moe", **same)]
+        found.append(Group(encoding=algo, words=words, place="moe_quant_algo", part="moe", **same))
     text = dict_of(config.get("text_config")) or config
     dtype = declared.get("expert_dtype") or text.get("expert_dtype") or config.get("expert_dtype")
-    found = formats.expert_words.get(dtype)
-    if found is None or method is None:
-        return []
-    return [Group(encoding=found, words=str(dtype), place="expert_dtype", part="moe")]
+    own = formats.expert_words.get(dtype)
+    if own is not None and method is not None:
+        found.append(Group(encoding=own, words=str(dtype), place="expert_dtype", part="moe"))
+    return found
 
 
 def _mlx(declared: dict[str, Any], file: str, facts: Facts, config: dict[str, Any]) -> Said:
@@ -253,3 +260,14 @@ def activations(said: Said, place: str, encodings: dict[str, Encoding]) -> dict[
         if encoding.weight_bits and encoding.activation_bits:
             found.setdefault(encoding.weight_bits, set()).add(encoding.activation_bits)
     return found
+
+
+def declared_word(said: Said | None, dtype: str | None, facts: Facts) -> str | None:
+    """Return one word for how the weights are stored: a family, ``mixed``, or the plain type."""
+    if said is None or not said.best:
+        short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+        return short.get(dtype or "", dtype)
+    if said.mixed:
+        return "mixed"
+    chosen = next((g for g in said.best if not g.part), said.best[0])
+    return facts.encodings[chosen.encoding].family

@@ -197,7 +197,7 @@ def _header(cursor: _Cursor, types: dict[int, GgmlType]) -> GgufHeader:
     data = _aligned(cursor.at, metadata.get("general.alignment", 32), path)
     return GgufHeader(
         path.name, cursor.size, cursor.digest(), version, metadata, lengths,
-        _placed(found, cursor.size - data, path),
+        _placed(found, max(cursor.size - data, 0), path),
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def _placed(tensors: list[GgufTensor], data: int, path: Path) -> list[GgufTensor
     """Check that tensors lie in the file one after the other; size unknown types by their place."""
     placed = []
     ordered = sorted(tensors, key=lambda t: t.offset)
-    for tensor, after in zip(ordered, [*ordered[1:], None], strict=True):
+    for tensor, after in zip(ordered, [*ordered[1:], None], strict=False):
         end = after.offset if after else data
         if tensor.offset + (tensor.size or 0) > min(end, data):
             if tensor.offset + (tensor.size or 0) > data:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.records import WeightPart
 from stackchoice.fit.path import KernelPath
 from stackchoice.read.architecture import Architecture
 from stackchoice.read.declared import Said
@@ -39,18 +40,6 @@ class BitShare(Record):
     modules: int | None = None
     bytes: int | None = None
     share: float | None = None
-
-
-class Part(Record):
-    """What a kernel multiplies: ``linear``, ``moe`` (routed experts) or ``attention`` (cache).
-
-    For attention, ``encoding`` is a cache format of ``formats.yaml``.
-    """
-
-    part: str
-    encoding: str
-    modules: int | None = None
-    bytes: int | None = None
 
 
 class Tower(Record):
@@ -86,9 +75,11 @@ class Inspection(Record):
     encodings: list[EncodingUse]
     encodings_from: str
     by_bits: list[BitShare]
+    weight_bits: list[float] = Field(description="of the stored weights, the fewest first")
+    activation_bits: list[int] = Field(description="declared for quantised weights")
     kv_encoding: str | None = None
     kv_asked_in: str = ""
-    parts: list[Part]
+    parts: list[WeightPart]
     vision: Tower
     audio: Tower
     draft: Tower
@@ -105,14 +96,3 @@ class Inspection(Record):
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""
         return [f for f in self.findings if f.kind == "contradiction"]
-
-    @property
-    def weight_bits(self) -> list[float]:
-        """Bits of the stored weights, the fewest first."""
-        return sorted({b.bits for b in self.by_bits if b.bits is not None})
-
-    @property
-    def activation_bits(self) -> list[int]:
-        """Declared bits of activations over the quantised encodings, the fewest first."""
-        return sorted({e.activation_bits for e in self.encodings
-                       if e.activation_bits and (e.weight_bits or 0) < 16})  # fmt: skip

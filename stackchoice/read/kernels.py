@@ -10,9 +10,6 @@ from stackchoice.fit.path import paths
 from stackchoice.read.declared import Said
 from stackchoice.read.inspection import Inspection
 
-#: Cache formats by the ids that encodings have.
-CACHE = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "auto": ""}
-
 
 def container_of(said: Said | None) -> str:
     """Return the checkpoint format that engines choose a loader by.
@@ -27,24 +24,16 @@ def container_of(said: Said | None) -> str:
 
 
 def weight_parts(found: Inspection, facts: Facts) -> list[WeightPart]:
-    """Return the parts of an inspected checkpoint in the words of the kernel facts."""
-    container = {"gguf": "gguf", "mlx": "mlx"}.get(found.format, "")
-    container = container or container_of(found.declared[0] if found.declared else None)
-    plain = next((p.encoding for p in found.parts if not _quantised(p.encoding, facts)), "bf16")
-    rows = []
-    for part in found.parts:
-        encoding = part.encoding
-        if part.part == "attention":
-            encoding = CACHE.get(encoding, encoding) or plain
-        own = container if part.part != "attention" and _quantised(encoding, facts) else ""
-        rows.append(WeightPart(part=part.part, encoding=encoding, container=own,
-                               modules=part.modules, bytes=part.bytes))  # fmt: skip
-    return rows
+    """Return the parts of an inspected checkpoint, the cache in plain numbers where none is asked.
 
-
-def _quantised(encoding_id: str, facts: Facts) -> bool:
-    encoding = facts.encodings.get(encoding_id)
-    return encoding is None or encoding.quantised
+    The plain numbers are those of the weights that are not quantised, bfloat16 where none is told.
+    """
+    if any(part.part == "attention" for part in found.parts):
+        return found.parts
+    plain = [e.encoding for e in found.encodings
+             if e.encoding and not facts.encodings[e.encoding].quantised]  # fmt: skip
+    kept = next((e for e in plain if e in ("bf16", "fp16")), "bf16")
+    return [*found.parts, WeightPart(part="attention", encoding=kept)]
 
 
 def with_paths(
@@ -62,17 +51,23 @@ def with_paths(
     Raises
     ------
     InputError
-        When one of the two is missing or not known.
+        When one of the two is missing or not known, or no part has a known encoding.
     """
     facts = facts or load_facts()
     if not engine or not machine:
         raise InputError("--engine and --machine belong together; give both or neither")
     name, _, release = engine.partition("==")
+    name = name.strip().lower()
     if name not in facts.engines:
         raise InputError(f"engine {name!r} is not known; known: {', '.join(facts.engines)}")
     if machine not in facts.machines:
         raise InputError(f"machine {machine!r} is not known; known: {', '.join(facts.machines)}")
+    if not found.parts:
+        raise InputError(
+            f"{found.path}: no part has a known encoding, so there is no kernel to name; "
+            "leave --engine out to see why"
+        )
     parts = weight_parts(found, facts)
-    release = checked_release(release or None, name, facts.kernels)
+    release = checked_release(release.strip() or None, name, facts.kernels)
     path = paths(parts, name, release, facts.machines[machine], facts)
     return found.model_copy(update={"path_there": path})

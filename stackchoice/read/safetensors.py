@@ -97,7 +97,8 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
     for name, entry in tree.items():
         if not isinstance(entry, dict):
             refuse(path, f"tensor {name!r} is not described by an object", AGAIN)
-        dtype, shape, offsets = (entry.get(k) for k in ("dtype", "shape", "data_offsets"))
+        dtype, shape = entry.get("dtype"), entry.get("shape")
+        offsets = entry.get("data_offsets")
         if not isinstance(dtype, str) or not _naturals(shape) or not _naturals(offsets):
             refuse(path, f"tensor {name!r} lacks a dtype, a shape or offsets that can be", AGAIN)
         if len(offsets) != 2 or offsets[0] > offsets[1]:
@@ -115,12 +116,9 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
 
 
 def _naturals(values: Any) -> bool:
-    return (
-        isinstance(values, list)
-        and len(values) <= 32
-        and all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= MAX_BYTES
-                for v in values)
-    )  # fmt: skip
+    if type(values) is not list or len(values) > 32:
+        return False
+    return all(type(value) is int and 0 <= value <= MAX_BYTES for value in values)
 
 
 def _strings(metadata: Any) -> dict[str, str]:

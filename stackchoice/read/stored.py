@@ -42,16 +42,29 @@ def modules_of(tensors: Iterable[Tensor], formats: QuantFormats, mlx_group: int)
     mlx_group
         Weights of one scale in MLX's affine mode, which shapes alone do not tell.
     """
-    suffixes = sorted(formats.suffixes.names, key=len, reverse=True)
-    ending = re.compile("(" + "|".join(re.escape(s) for s in suffixes) + ")$")
+    dotted = frozenset(s for s in formats.suffixes.names if s.startswith("."))
+    joined = tuple(sorted((s for s in formats.suffixes.names if s not in dotted), key=len))
     together: dict[str, dict[str, Tensor]] = {}
     for tensor in tensors:
-        found = ending.search(tensor.name)
-        cut = found.start() if found and found.start() else len(tensor.name)
+        cut = len(tensor.name) - len(_suffix(tensor.name, dotted, joined))
         together.setdefault(tensor.name[:cut], {})[tensor.name[cut:]] = tensor
     part = part_finder(formats)
     return [_module(name, parts, part(name), formats, mlx_group)
             for name, parts in together.items()]  # fmt: skip
+
+
+def _suffix(name: str, dotted: frozenset[str], joined: tuple[str, ...]) -> str:
+    """Return the longest known ending of a tensor's name that leaves some name before it."""
+    found, at = "", len(name)
+    for _ in range(3):  # the longest ending has three dots
+        at = name.rfind(".", 0, at)
+        if at <= 0:
+            break
+        if name[at:] in dotted:
+            found = name[at:]
+    if not found and name.endswith(joined):
+        found = next(s for s in reversed(joined) if name.endswith(s))
+    return found if len(found) < len(name) else ""
 
 
 def part_finder(formats: QuantFormats) -> Callable[[str], str]:
@@ -101,7 +114,7 @@ def _storage(
     if weight.dtype == "U32" and ".scales" in parts:
         return _mlx(weight, parts[".scales"], ".biases" in parts, mlx_group)
     if weight.dtype in FP8:
-        return _fp8(weight, scale)
+        return _fp8(weight, scale, any(s.endswith("_scale_inv") for s in parts))
     if weight.dtype == "I8" and ".SCB" in parts:
         return "int8_bnb", None
     if weight.dtype in ("U8", "I8", "F4") and scale is not None and scale.dtype in (
@@ -127,17 +140,29 @@ def _four_bit(weight: Tensor, scale: Tensor | None) -> tuple[str, int | None]:
     return {16: "nvfp4", 32: "mxfp4"}.get(group or 0, "other"), group
 
 
-def _fp8(weight: Tensor, scale: Tensor | None) -> tuple[str, int | None]:
-    if scale is None or not scale.shape or set(scale.shape) == {1}:
+def _fp8(weight: Tensor, scale: Tensor | None, inverse: bool) -> tuple[str, int | None]:
+    """Tell per tensor, channel, block and microscaling apart by the shape of the scales.
+
+    Experts may be stacked: leading dimensions that both share are taken off. Only block formats
+    have the name ``scale_inv``, which decides where a weight is no larger than one block.
+    """
+    if scale is None:
         return "fp8", None
-    rows = weight.shape[0] if weight.shape else 0
-    if _ratio(weight, scale, 1) == 32 and scale.dtype in BYTE_SCALES and scale.shape[0] == rows:
-        return "mxfp8", 32
-    if scale.shape[0] == rows and set(scale.shape[1:]) <= {1}:
+    sizes, scales = list(weight.shape), list(scale.shape)
+    while len(sizes) > 2:
+        if scales and scales[0] in (1, sizes[0]):
+            scales.pop(0)
+        sizes.pop(0)
+    if set(scales) <= {1} and not (inverse and len(scales) == 2):
+        return "fp8", None
+    rows, columns = sizes[0], sizes[-1]
+    if scales[0] == rows and set(scales[1:]) <= {1}:
         return "fp8_channel", None
-    if len(scale.shape) == len(weight.shape) and scale.shape[-1]:
-        return "fp8_block", -(-weight.shape[-1] // scale.shape[-1])
-    return "fp8", None
+    if len(scales) != len(sizes) or not scales[-1]:
+        return "fp8", None
+    group = -(-columns // scales[-1])
+    micro = scale.dtype in BYTE_SCALES and scales[0] == rows and group == 32
+    return ("mxfp8", 32) if micro else ("fp8_block", group)
 
 
 def _gptq(parts: dict[str, Tensor]) -> tuple[str, int | None]:

@@ -18,6 +18,9 @@ from stackchoice.read.stored import Module, layer_numbers
 from stackchoice.read.uses import Resolver
 
 NUMBER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,6})(?:\.|$)")
+PLAIN = {"bf16", "fp16", "fp32"}
+#: Families that are recognised by name and whose stored form is not known here.
+BY_NAME = {"other", "autoround", "ternary"}
 #: Parts of the text model whose matrices a declaration for all linear layers means.
 MEANT = ("attention", "linear", "moe")
 
@@ -95,23 +98,24 @@ def _against_declaration(
     """Compare the families that are stored with those that are declared."""
     encodings = resolver.encodings
     stored = Counter(_family(m, resolver) for m in text)
-    quantised = {f for f in stored if f not in ("bf16", "fp16", "fp32")}
+    # A form that nothing here knows is reported in the table and contradicts nothing.
+    quantised = {f for f in stored if f not in PLAIN and resolver.knows(f)}
     declared = {encodings[g.encoding].family for g in said.best} if said else set()
     unread = said is not None and bool(said.unread)
     words = ", ".join(f"{n:,} modules {f}" for f, n in stored.most_common(4))
     if quantised and not declared and not unread:
         return [finding("quantised_but_undeclared", f"tensors are {words}; no file declares it",
                         ("config", "nothing"), ("tensors", words))]  # fmt: skip
-    if not declared or unread:
+    if not declared or unread or declared & BY_NAME:
         return []
-    if not quantised and declared - {"bf16", "fp16", "fp32"}:
+    if not quantised and declared - PLAIN and not set(stored) - PLAIN:
         return [finding(
             "declared_but_not_quantised", f"{said.file} declares {', '.join(sorted(declared))}; "
             f"every matrix is stored plain ({words})",
             (said.file, ", ".join(sorted(declared))), ("tensors", words),
         )]  # fmt: skip
-    known = {f for f in quantised if f != "packed_int"}
-    if known - declared or (known and declared - quantised and "packed_int" not in quantised):
+    if quantised - declared or (quantised and set(stored) <= quantised | PLAIN and
+                                declared - quantised):  # fmt: skip
         return [finding(
             "stored_otherwise_than_declared", f"{said.file} declares "
             f"{', '.join(sorted(declared))}; the tensors are {words}",
@@ -126,7 +130,7 @@ def _family(module: Module, resolver: Resolver) -> str:
 
 
 def _quantised(module: Module, resolver: Resolver) -> bool:
-    return resolver.family(module.storage) not in ("bf16", "fp16", "fp32")
+    return resolver.family(module.storage) not in PLAIN
 
 
 def _ignored(text: list[Module], said: Said, resolver: Resolver) -> list[Finding]:

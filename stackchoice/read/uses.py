@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.load import Facts
+from stackchoice.facts.records import WeightPart
 from stackchoice.read.declared import Group, Said
-from stackchoice.read.inspection import BitShare, EncodingUse, Part
+from stackchoice.read.inspection import BitShare, EncodingUse
 from stackchoice.read.patterns import Patterns
 from stackchoice.read.stored import Module, part_finder
 
@@ -33,6 +34,8 @@ class Resolver:
         self.quantised = quantised_activations
         self.groups = said.best if said else []
         self.by_name = {n: g for g in self.groups for n in g.names}
+        self.known: dict[str, str] = {}
+        self.families = {e.family for e in facts.encodings.values()}
 
     def family(self, storage: str) -> str:
         """Return the family of a storage, itself where nothing knows it."""
@@ -40,8 +43,17 @@ class Resolver:
             return self.encodings[self.pairs[storage]["none"]].family
         return self.encodings[storage].family if storage in self.encodings else storage
 
+    def knows(self, family: str) -> bool:
+        """Whether a family is one of the tables, not the name of a bare dtype."""
+        return family in self.families
+
     def encoding(self, module: Module) -> str:
         """Return the id of a module's encoding, "" where its activations are not declared."""
+        if module.name not in self.known:
+            self.known[module.name] = self._resolve(module)
+        return self.known[module.name]
+
+    def _resolve(self, module: Module) -> str:
         storage = module.storage
         if storage in self.encodings and storage not in self.pairs:
             aq = f"{storage}_aq"
@@ -95,7 +107,7 @@ def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingU
         bits = encoding.weight_bits if encoding else _bits(storage, resolver)
         row = EncodingUse(
             encoding=found, family=resolver.family(storage), weight_bits=bits,
-            name=encoding.name if encoding else f"{storage.upper()} (activations not declared)",
+            name=encoding.name if encoding else _unnamed(storage, resolver),
             activation_bits=encoding.activation_bits if encoding else None,
             group_size=groups[key].most_common(1)[0][0] if groups[key] else None,
             modules=sum(parts[key].values()), bytes=size, parts=dict(parts[key]),
@@ -105,10 +117,15 @@ def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingU
     return rows
 
 
+def _unnamed(storage: str, resolver: Resolver) -> str:
+    known = storage in resolver.pairs or storage == "packed_int"
+    return f"{storage.upper()} ({'activations not declared' if known else 'form not known'})"
+
+
 def _bits(storage: str, resolver: Resolver) -> float | None:
     if storage in resolver.pairs:
         return resolver.encodings[resolver.pairs[storage]["none"]].weight_bits
-    return resolver.facts.quant_formats.dtypes.bits.get(storage)
+    return None  # bits of a bare dtype are not bits of a weight: two may be packed into one
 
 
 def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[EncodingUse]:
@@ -158,7 +175,32 @@ def _sum(values: list[int | None]) -> int | None:
     return None if any(v is None for v in values) else sum(v or 0 for v in values)
 
 
-def stored_parts(modules: Iterable[Module], resolver: Resolver) -> list[Part]:
+def container(said: Said | None, encoding: str, facts: Facts) -> str:
+    """Return the ``quant_method`` that engines choose kernels by, "" for plain weights.
+
+    ModelOpt's files with an algorithm a layer are ``modelopt_mixed``.
+    """
+    known = facts.encodings.get(encoding)
+    if said is None or known is None or not known.quantised:
+        return ""
+    group = next((g for g in said.best if g.encoding == encoding), None)
+    if group is not None and group.place == "expert_dtype":
+        return ""
+    name = said.method.lower()
+    if group is not None and group.place == "moe_quant_algo":
+        name = "modelopt"  # vLLM and SGLang hand such experts to ModelOpt's method
+    method = facts.quant_formats.method(name)
+    if method is None:
+        return name
+    if method.rule == "bits":
+        return "awq" if "awq" in name else "gptq"
+    mixed = method.rule == "algo" and said.mixed
+    return "modelopt_mixed" if mixed else method.names[0]
+
+
+def stored_parts(
+    modules: Iterable[Module], resolver: Resolver, said: Said | None, whole: str = ""
+) -> list[WeightPart]:
     """Return what kernels multiply, by part and encoding, the most bytes first."""
     counts: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
@@ -169,35 +211,41 @@ def stored_parts(modules: Iterable[Module], resolver: Resolver) -> list[Part]:
             counts[key] += 1
             sizes[key] += module.size
     return [
-        Part(part=part, encoding=encoding, modules=counts[part, encoding], bytes=size)
+        WeightPart(
+            part=part, encoding=encoding, modules=counts[part, encoding], bytes=size,
+            container=whole or container(said, encoding, resolver.facts),
+        )
         for (part, encoding), size in sizes.most_common() if encoding
     ]  # fmt: skip
 
 
 def declared_parts(
     said: Said | None, dtype: str | None, facts: Facts, *, experts: bool
-) -> list[Part]:
+) -> list[WeightPart]:
     """Return what kernels multiply as declared; a part whose every module is ignored is plain."""
     plain = plain_encoding(dtype)
     if said is None or not said.best:
-        return [Part(part=p, encoding=plain) for p in ("linear", "moe")[: 1 + experts] if plain]
+        return [
+            WeightPart(part=p, encoding=plain) for p in ("linear", "moe")[: 1 + experts] if plain
+        ]
     find = part_finder(facts.quant_formats)
-    rows: list[Part] = []
+    rows: list[WeightPart] = []
     apart = {g.part for g in said.best if g.part}
     ignored = Patterns(said.ignored)
     spared = bool(ignored) and any(
         all(ignored.match(p) for p in PROBES[i : i + 5]) for i in range(0, len(PROBES), 5)
     )
     for group in said.best:
+        own = {"encoding": group.encoding, "container": container(said, group.encoding, facts)}
         counts = Counter("moe" if find(n) == "moe" else "linear" for n in group.names)
         if group.part:
-            rows.append(Part(part=group.part, encoding=group.encoding, modules=group.modules))
+            rows.append(WeightPart(part=group.part, modules=group.modules, **own))
         elif counts and group.modules is not None:
-            rows += [Part(part=p, encoding=group.encoding, modules=n) for p, n in counts.items()]
+            rows += [WeightPart(part=p, modules=n, **own) for p, n in counts.items()]
         else:
             parts = [] if spared else ["linear"]
             parts += ["moe"] if experts and "moe" not in apart else []
-            rows += [Part(part=p, encoding=group.encoding) for p in parts]
+            rows += [WeightPart(part=p, **own) for p in parts]
     if plain and not any(r.part == "linear" for r in rows):
-        rows.append(Part(part="linear", encoding=plain))
+        rows.append(WeightPart(part="linear", encoding=plain))
     return rows

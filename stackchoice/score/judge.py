@@ -23,19 +23,33 @@ def judge(
     tolerance
         Relative, of every number; None asks for an interval that holds the value.
     """
-    for key, expected in answer.items():
-        if key in INFORMATION:
-            continue
-        if key not in predicted:
-            return False, f"{key}: not predicted"
-        found = predicted[key]
-        if tolerance is None and _number(expected):
-            low, high = predicted.get("low"), predicted.get("high")
-            if low is None or high is None or not low <= expected <= high:
-                return False, f"{key}: {expected:g} is outside [{low}, {high}]"
-        elif not _equal(found, expected, tolerance or 0.0, PRINTED_HALF_STEP.get(key, 0.0)):
-            return False, f"{key}: predicted {_short(found)}, is {_short(expected)}"
-    return True, ""
+    reasons = (_key(predicted, key, expected, tolerance) for key, expected in answer.items())
+    reason = next((r for r in reasons if r), "")
+    return not reason, reason
+
+
+def keys_right(
+    predicted: dict[str, Any], answer: dict[str, Any], tolerance: float | None
+) -> tuple[int, int]:
+    """Return how many of the answer's keys are right, and how many are asked for."""
+    asked = [key for key in answer if key not in INFORMATION]
+    return sum(not _key(predicted, k, answer[k], tolerance) for k in asked), len(asked)
+
+
+def _key(predicted: dict[str, Any], key: str, expected: Any, tolerance: float | None) -> str:
+    """Return why one key is wrong ("" where it is right)."""
+    if key in INFORMATION:
+        return ""
+    if key not in predicted:
+        return f"{key}: not predicted"
+    found = predicted[key]
+    if tolerance is None and _number(expected):
+        low, high = predicted.get("low"), predicted.get("high")
+        if low is None or high is None or not low <= expected <= high:
+            return f"{key}: {expected:g} is outside [{low}, {high}]"
+    elif not _equal(found, expected, tolerance or 0.0, PRINTED_HALF_STEP.get(key, 0.0)):
+        return f"{key}: predicted {_short(found)}, is {_short(expected)}"
+    return ""
 
 
 def _equal(found: Any, expected: Any, tolerance: float, half_step: float) -> bool:

@@ -12,13 +12,11 @@ from pydantic import Field
 from stackchoice.errors import ScoreError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.score import capacity, kernels, logs, speed
+from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.engines import engine_id
-from stackchoice.score.judge import judge
+from stackchoice.score.judge import judge, keys_right
 from stackchoice.score.unknown import Unknown
 
-#: Questions about files, which are answered by ``inspect``.
-LATER = ("read_config",)
 #: What a question names where it is about arithmetic and no engine.
 NO_ENGINE = ("any", "calculator")
 
@@ -37,6 +35,8 @@ class Line(Record):
     reason: str = ""
     counted: bool = True
     error: float | None = None
+    keys: int = 0
+    keys_right: int = 0
 
 
 class Tally(Record):
@@ -47,6 +47,7 @@ class Tally(Record):
     unknown: int = 0
     wrong: int = 0
     share_right: float | None = None
+    share_keys_right: float | None = None
     worst_error: float | None = None
     coverage: float | None = None
     median_width: float | None = None
@@ -123,19 +124,20 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
         predicted = _answer(ask, given, facts, row.get("source_url"))
     except Unknown as unknown:
         reason = f"unknown: {unknown}" + (f" ({apart})" if apart else "")
-        return Line(**base, reason=reason)
+        return Line(**base, reason=reason, keys=len(row["answer"]))
     right, reason = judge(predicted, row["answer"], row.get("tolerance"))
+    fine, keys = keys_right(predicted, row["answer"], row.get("tolerance"))
     return Line(
         **base, predicted=predicted, right=right, error=_error(predicted, row["answer"]),
+        keys=keys, keys_right=fine,
         reason="; ".join(t for t in (reason, f"apart: {apart}" if apart else "") if t),
     )  # fmt: skip
 
 
 def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -> dict[str, Any]:
-    if ask in LATER:
-        raise Unknown("comes with the kernel path")
     function = {
-        **capacity.ASKS, **kernels.ASKS, **speed.ASKS, "read_log": logs.read_log,
+        **capacity.ASKS, **kernels.ASKS, **speed.ASKS, "read_config": files.read_config,
+        "read_log": logs.read_log,
     }.get(ask)  # fmt: skip
     if function is None:
         raise Unknown(f"no answer to {ask!r} here")
@@ -156,10 +158,13 @@ def _error(predicted: dict[str, Any], answer: dict[str, Any]) -> float | None:
 def _tally(lines: list[Line], answers: dict[str, dict[str, Any]]) -> Tally:
     right = sum(x.right for x in lines)
     unknown = sum(x.predicted is None for x in lines)
+    keys = sum(x.keys for x in lines)
     errors = [x.error for x in lines if x.error is not None]
     return Tally(
         lines=len(lines), right=right, unknown=unknown, wrong=len(lines) - right - unknown,
-        share_right=right / len(lines) if lines else None, worst_error=max(errors, default=None),
+        share_right=right / len(lines) if lines else None,
+        share_keys_right=sum(x.keys_right for x in lines) / keys if keys else None,
+        worst_error=max(errors, default=None),
         **_intervals(lines, answers),
     )  # fmt: skip
 
@@ -209,6 +214,8 @@ def describe(score: Score) -> str:
     for ask, t in score.by_ask.items():
         worst = "" if t.worst_error is None else f"{t.worst_error:8.2%}"
         row = f"{ask:28s} {t.lines:5d} {t.right:5d} {t.wrong:5d} {t.unknown:7d} {worst:>8s}"
+        if ask.startswith("read_") and t.share_keys_right is not None:
+            row += f"  keys {t.share_keys_right:.0%} right"
         if t.coverage is not None:
             row += (
                 f"  covers {t.coverage:.0%}, median high/low {t.median_width:.2f}, "

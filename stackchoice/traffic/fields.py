@@ -17,6 +17,7 @@ FORMATS = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%m/%d/%Y %H:%M:%
 UNITS = {"s": 1.0, "ms": 1e3}
 #: Objects may hold objects, but logs keep nothing we read deeper than this.
 DEPTH = 4
+MOST_TOKENS = 1e9
 #: Kinds of rows, by their keys, for which it is remembered where fields stand.
 MOST_KINDS = 500
 
@@ -123,7 +124,7 @@ class LogRow:
         number = float(value) if isinstance(value, str) else value
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ValueError
-        if not math.isfinite(number) or number < 0 or number != int(number) or number > 1e9:
+        if not 0 <= number <= MOST_TOKENS or number != int(number):  # also what is not a number
             raise ValueError
         return int(number)
 
@@ -138,7 +139,7 @@ class LogRow:
         """Return a number that is not negative, whatever its unit."""
         try:
             number = float(self.get(field))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         return number if math.isfinite(number) and number >= 0 else None
 
@@ -155,6 +156,8 @@ class LogRow:
             return None
         try:
             number = float(value)
+        except OverflowError:
+            raise ValueError from None
         except (TypeError, ValueError):
             return _date(str(value))
         if not math.isfinite(number) or number < 0:
@@ -183,7 +186,10 @@ def _date(text: str) -> Instant:
         raise ValueError
     naive = found.tzinfo is None
     aware = found.replace(tzinfo=UTC) if naive else found
-    return Instant(aware.timestamp(), naive=naive)
+    seconds = aware.timestamp()
+    if not 0 <= seconds < EPOCHS[0][1]:
+        raise ValueError
+    return Instant(seconds, naive=naive)
 
 
 def _keyed(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """A folder of wheels for a room without internet.
 
-``python -m stackchoice.workshop.wheelhouse DIR`` makes it. It holds the package, its notebooks, everything they need and the embedded engine with its model, for
-this system and this Python. Run it once on each kind of laptop, into the same folder.
+``python -m stackchoice.workshop.wheelhouse DIR`` makes it. It holds the package, its notebooks,
+everything they need and the embedded engine with its model, for this system and this Python. Run it
+once on each kind of laptop, into the same folder.
 """
 
 from __future__ import annotations

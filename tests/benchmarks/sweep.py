@@ -1,6 +1,6 @@
 """Sweep every candidate (artifact x machine x release x context) and say how long it took.
 
-Usage: ``python tests/benchmarks/sweep.py [--candidates 100000]`` (all when not given). Needs no network; one core.
+Usage: ``python tests/benchmarks/sweep.py [--candidates 100000]`` (all when not given). No network.
 Prints CPU seconds without loading facts, the greatest resident memory, and what came out.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from packaging.version import Version
@@ -64,7 +65,7 @@ class Launch(Record):
             raise UnknownRuleError("neither max_model_len nor max_position_embeddings is given")
         return int(length)
 
-    @property
+    @cached_property
     def family(self) -> str:
         """The trait that decides the allocator's branch: what kinds of layers the model has."""
         kinds = {row.kind for row in model_layers(self.config)}

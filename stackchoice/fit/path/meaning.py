@@ -8,7 +8,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.path.parts import artifact_path
 from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath
-from stackchoice.fit.speed import RATES
+from stackchoice.fit.rates import RATES
 
 PARTS = {"linear": "matrices", "moe": "experts", "attention": "attention over the cache"}
 

@@ -155,7 +155,7 @@ def _phase(
     if chip is None:
         return PhasePath(phase=phase, note="the chip is not in the fact base")
     rows = [
-        row for row in facts.kernels.rows
+        row for row in facts.kernels.by_engine.get(engine_id, ())
         if row.covers(engine_id, encoding.id, part.part, phase, chip.id)
         and _of_format(row, part.container, encoding)
     ]  # fmt: skip
