@@ -9,7 +9,7 @@ import pytest
 
 from stackchoice.confirm import Endpoint, Passport, PassportError, Plan
 from stackchoice.confirm.assess import assemble
-from stackchoice.confirm.passport import Identity
+from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.results import Spread, cached_share, discard_reason, summarise
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
