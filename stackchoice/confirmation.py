@@ -112,6 +112,7 @@ def describe(passport: Passport, path: Path) -> str:
             + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
         )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
+    lines += [f"on HOLD: {reason}" for reason in passport.validity.hold]
     lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"

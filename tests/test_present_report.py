@@ -12,7 +12,8 @@ import pytest
 from stackchoice import decide, load_scenario, save_scenario
 from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.canary import CanaryOutcome
-from stackchoice.confirm.passport import Identity, Protocol, Validity
+from stackchoice.confirm.identity import Identity
+from stackchoice.confirm.passport import Protocol, Validity
 from stackchoice.confirm.results import DISCARD_RULES, RULES_SHA256, Results, Spread
 from stackchoice.errors import ReportError, ScenarioError
 from stackchoice.facts import Evidence, data_dir
