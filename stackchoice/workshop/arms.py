@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stackchoice.compare import fairness
 from stackchoice.confirm import Passport
 from stackchoice.confirm.results import MAX_CACHED_SHARE
 from stackchoice.errors import InputError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.load import data_dir, load_facts
 from stackchoice.facts.yaml import shown
 from stackchoice.workshop.table import Table
 
@@ -55,6 +56,19 @@ def fault_of(claim: Passport, baseline: Passport) -> str:
     if claim.protocol.output_budget_tokens != baseline.protocol.output_budget_tokens:
         return "unequal outputs"
     return "none"
+
+
+def fair_table(first: str, second: str) -> Table:
+    """Return the six items of a fair comparison of two arms: identical, different or unknown."""
+    pair = fairness(arm(first), arm(second), load_facts())
+    return Table(
+        [
+            {"item": item.title, "status": item.status,
+             "where": "; ".join(f"{p.name}: {p.first} | {p.second}" for p in item.parts
+                                if p.status != "identical")}
+            for item in pair
+        ]
+    )  # fmt: skip
 
 
 def arms_frame(*names: str, differing: bool = False) -> Table:
