@@ -85,14 +85,6 @@ def log_lines() -> Table:
     return Table({"line": range(1, len(lines) + 1), "the log": lines})
 
 
-def published_table() -> Table:
-    """Figures that others published, in tokens a second, with their class."""
-    return Table(
-        [{"figure": k.replace("_", " "), "tokens/s": v, "class": "reported"}
-         for k, v in worked.published().items()]
-    )  # fmt: skip
-
-
 def _fact(what: str, item: str, datum: Datum[Any], unit: str) -> dict[str, Any]:
     return {"what": what, "item": item, "value": f"{datum.value:,.0f}", "unit": unit,
             "class": datum.evidence.value,
