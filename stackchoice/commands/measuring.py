@@ -12,6 +12,13 @@ from stackchoice.commands.options import JsonFlag, OutDir
 from stackchoice.errors import EndpointError, InputError, ScenarioError
 
 
+#: Fields of a spending cap whose option has another name.
+SPEND = {
+    "usd": "spend-cap", "usd_per_million_input_tokens": "input-price",
+    "usd_per_million_output_tokens": "output-price",
+}  # fmt: skip
+
+
 def confirm_command(
     scenario: Annotated[
         str | None, typer.Argument(help="Scenario whose prediction is to be tested.")
@@ -156,7 +163,8 @@ def _plan(fields: dict[str, Any]) -> Any:
         return Plan.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        name = "--" + str(first["loc"][-1] if first["loc"] else "load").replace("_", "-")
+        field = str(first["loc"][-1] if first["loc"] else "load")
+        name = "--" + SPEND.get(field, field).replace("_", "-")
         raise InputError(f"{name} {first['input']!r}: {first['msg']}; correct it") from None
 
 
@@ -179,6 +187,11 @@ def reference_server_command(
     from stackchoice.load.reference import serve
     from stackchoice.load.script import Fault, Script
 
+    if not 0 <= port <= 65535:
+        raise InputError(f"port {port} is not possible; write 0 to 65535")
+    for name, seconds in (("ttft", ttft), ("itl", itl)):
+        if seconds == float("inf"):
+            raise InputError(f"{name} {seconds:g}: no answer would ever come; write seconds")
     if fault == "list":
         print("\n".join(Fault))
         return
