@@ -91,7 +91,7 @@ def _item(
 
 
 def _part(
-    name: str, first: Any, second: Any, same: bool | None | Literal["by value"] = "by value"
+    name: str, first: Any, second: Any, same: bool | Literal["by value"] | None = "by value"
 ) -> Part:
     """Compare two values; ``same`` says it where equal texts are not what counts."""
     if same == "by value":
@@ -232,7 +232,7 @@ def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     if None not in caches and set(caches) != {"cold", "meant cold"}:
         cache = caches[0] == caches[1]
         shares = a.validity.largest_cached_share, b.validity.largest_cached_share
-        if cache and caches[0] in ("warm", "partly warm"):
+        if cache and caches[0] == "partly warm":
             cache = None if None in shares else abs(shares[0] - shares[1]) <= 0.05  # type: ignore[operator]
     return [
         _part("harness", *harness),
