@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from stackchoice.cli import app
 from stackchoice.errors import ScoreError
 from stackchoice.facts import data_dir, load_facts
-from stackchoice.score import score_file, score_lines
+from stackchoice.score import capacity, score_file, score_lines
 from stackchoice.score.engines import engine_id
 from stackchoice.score.files import read_config
 from stackchoice.score.judge import judge
@@ -223,7 +223,7 @@ class TestReadConfig:
 def test_sliding_layers_that_a_question_leaves_open(change, answer):
     config = {"model_type": "mistral", "num_hidden_layers": 32, "num_attention_heads": 32,
               "num_key_value_heads": 8, "hidden_size": 4096, **change}  # fmt: skip
-    ask = ASKS["kv_bytes_per_token"]
+    ask = capacity.ASKS["kv_bytes_per_token"]
     given = {"config": config, "kv_dtype": "bf16", "tp": 1}
     if answer is None:
         with pytest.raises(Unknown, match="slide"):
