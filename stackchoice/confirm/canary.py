@@ -71,6 +71,7 @@ class CanaryOutcome(Record):
     reason: str = ""
     note: str = ""
     text: str = ""
+    input_tokens: int | None = None
 
 
 class CanarySet(Record):

@@ -30,9 +30,13 @@ class EmbeddedEngine:
     Parameters
     ----------
     context_tokens
-        Length of the context that is allocated.
+        Length of the context that is allocated; the slots share it.
     threads
         Threads of the engine, for prefill and for decode.
+    slots
+        Requests that run at a time; more of them wait. Each gets its part of the context.
+    cache_type
+        How keys and values are stored, under llama.cpp's name (``f16``, ``q8_0``, ``q4_0`` ...).
     start_timeout_s
         How long loading may take.
 
@@ -43,9 +47,11 @@ class EmbeddedEngine:
     """
 
     def __init__(
-        self, *, context_tokens: int = 2048, threads: int = 1, start_timeout_s: float = 60
-    ) -> None:
+        self, *, context_tokens: int = 2048, threads: int = 1, slots: int = 1,
+        cache_type: str = "f16", start_timeout_s: float = 60,
+    ) -> None:  # fmt: skip
         self.context_tokens, self.threads = context_tokens, threads
+        self.slots, self.cache_type = slots, cache_type
         self.start_timeout_s = start_timeout_s
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,6 +112,7 @@ class EmbeddedEngine:
                     "stackchoice.confirm.serve",
                     *("--model", str(model), "--folder", str(folder)),
                     *("--context", str(self.context_tokens), "--threads", str(self.threads)),
+                    *("--slots", str(self.slots), "--cache-type", self.cache_type),
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
@@ -160,7 +167,7 @@ class EmbeddedEngine:
             "speculative_decoder": "none",
             "settings": {
                 "threads": self.threads,
-                "slots": 1,
+                "slots": self.slots,
                 "context_tokens": self.context_tokens,
             },
         }

@@ -2,87 +2,89 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
-from stackchoice.confirm.probe import ProbedMachine
-from stackchoice.confirm.results import Discard, Results, Spread
-from stackchoice.confirm.serverinfo import ServerInfo
+from stackchoice.confirm.identity import Identity, Origin, Setting
+from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results, Spread
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Floor, Sample
 
-#: 10,000 samples of some kilobytes; anything beyond is no passport.
-MAX_BYTES = 256 * 2**20
 PARTS = ("identity", "protocol", "validity", "results")
+FORMAT = "stackchoice-passport/2"
 
 
 class PassportError(StackchoiceError):
     """A passport or its raw log could not be read or written."""
 
 
-class Identity(Record):
-    """Exactly what was measured. None means unknown."""
+class Lengths(Record):
+    """Lengths in tokens: what was asked for, and what the requests really had."""
 
-    model: str | None = None
-    model_revision: str | None = None
-    artifact: str | None = None
-    artifact_revision: str | None = None
-    artifact_bytes: int | None = None
-    runtime: str | None = None
-    runtime_build: str | None = None
-    driver: str | None = None
-    kernels: str | None = None
-    chat_template: str | None = None
-    weight_format: str | None = None
-    kv_format: str | None = None
-    recurrent_state_format: str | None = None
-    speculative_decoder: str | None = None
-    settings: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    endpoint_url: str | None = None
-    endpoint_model: str | None = None
-    server: ServerInfo | None = None
-    machine: ProbedMachine | None = None
+    asked: str | None = None
+    n: int | None = None
+    mean: float | None = None
+    low: float | None = None
+    p50: float | None = None
+    high: float | None = None
 
 
 class Protocol(Record):
-    """How it was measured."""
+    """How it was measured. What others' files do not say stays None.
 
-    plan: Plan
-    prompt_version: str
-    harness: str
-    harness_revision: str
-    scorer_revision: str
-    sampling: str
-    reasoning_policy: str
-    output_budget_tokens: int
-    input_tokens: str
-    output_tokens: str
-    concurrency: int | None
-    arrival_pattern: str
-    prefix_cache_state: str
-    warm_up: str
-    requests: int = 0
-    repetitions: int
-    launches: int = 1
-    seed: int
-    usage_requested: bool
+    ``held_fixed`` is for what a source says it kept the same without saying what it was: item of
+    the fairness check -> a name of that comparison.
+    """
+
+    plan: Plan | None = None
+    prompt_version: str | None = None
+    harness: str | None = None
+    harness_revision: str | None = None
+    harness_faults: tuple[str, ...] = ()
+    scorer_revision: str | None = None
+    sampling: str | None = None
+    sampling_settings: dict[str, Setting] | None = None
+    reasoning_policy: str | None = None
+    output_budget_tokens: int | None = None
+    input_tokens: str | None = None
+    output_tokens: str | None = None
+    input_lengths: Lengths | None = None
+    output_lengths: Lengths | None = None
+    concurrency: int | None = None
+    rate_per_s: float | None = None
+    arrival_pattern: str | None = None
+    prefix_cache_state: str | None = None
+    cache: Literal["cold", "meant cold", "partly warm", "warm"] | None = None
+    warm_up: str | None = None
+    warm_up_requests: int | None = None
+    window_s: float | None = None
+    requests: int | None = None
+    repetitions: int | None = None
+    launches: int | None = None
+    seed: int | None = None
+    usage_requested: bool | None = None
     started_at: str | None = None
     ended_at: str | None = None
+    held_fixed: dict[str, str] = {}
 
 
 class Validity(Record):
-    """Whether the numbers may be used, and everything that speaks against it."""
+    """Whether the numbers may be used, and everything that speaks against it.
 
-    valid: bool
+    ``valid`` None: nobody held this run against rules. ``hold``: why the arm is on HOLD; it may be
+    timed and never wins. A count of None is a class that nobody counted, not a zero.
+    """
+
+    valid: bool | None = None
     reasons: tuple[str, ...] = ()
+    hold: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     client: ClientValidity | None = None
     floor: Floor | None = None
@@ -90,28 +92,42 @@ class Validity(Record):
     canaries_after: tuple[CanaryOutcome, ...] = ()
     configured_context_tokens: int | None = None
     realised_context_tokens: int | None = None
+    configured_kv_tokens: int | None = None
+    realised_kv_tokens: int | None = None
     configured_slots: int | None = None
     realised_slots: int | None = None
-    discard_rules: tuple[str, ...]
-    discard_rules_sha256: str
+    most_in_flight: float | None = None
+    cache_probe: CacheProbe | None = None
+    discard_rules: tuple[str, ...] = ()
+    discard_rules_sha256: str | None = None
     discarded: tuple[Discard, ...] = ()
-    failures: dict[str, int] = Field(default_factory=dict)
-    client_faults: int = 0
-    usage_missing: int = 0
-    usage_contradicted: int = 0
-    other_model: int = 0
-    admission_rejected: int = 0
-    length_truncated: int = 0
-    schema_or_tool_failures: int = 0
-    completed_but_wrong: int = 0
+    discarded_runs: tuple[DiscardedRun, ...] = ()
+    failures: dict[str, int] = {}
+    client_faults: int | None = None
+    usage_missing: int | None = None
+    usage_contradicted: int | None = None
+    other_model: int | None = None
+    admission_rejected: int | None = None
+    length_truncated: int | None = None
+    schema_or_tool_failures: int | None = None
+    completed_but_wrong: int | None = None
     same_model_after: bool | None = None
+    same_process_after: bool | None = None
     largest_cached_share: float | None = None
+
+    @property
+    def correctness(self) -> Literal["passed", "failed", "unknown"]:
+        """What the canaries say: a hold beats everything, none asked is unknown."""
+        asked = (*self.canaries_before, *self.canaries_after)
+        if self.hold or any(c.result == "failed" for c in asked):
+            return "failed"
+        return "passed" if any(c.result == "passed" for c in asked) else "unknown"
 
 
 class Passport(Record):
     """One arm, measured: four parts, and what the measurement says of the prediction."""
 
-    format: Literal["stackchoice-passport/1"] = "stackchoice-passport/1"
+    format: Literal["stackchoice-passport/2"] = FORMAT
     arm: str
     identity: Identity
     protocol: Protocol
@@ -121,12 +137,24 @@ class Passport(Record):
     prediction: Interval | None = None
     verdicts: dict[str, Verdict] = Field(default_factory=dict)
     raw_log: str | None = None
+    source: Source | None = None
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, value: Any) -> Any:
+        """Take a passport of format 1 as it is: format 2 only added items."""
+        if isinstance(value, dict) and value.get("format") == "stackchoice-passport/1":
+            return {**value, "format": FORMAT}
+        return value
 
     @model_validator(mode="after")
     def _follows(self) -> Passport:
         """A verdict follows from prediction and measurement; one that does not was written in."""
-        if not self.validity.valid:
-            return self  # nobody shows a verdict of an invalid run
+        if self.validity.valid is None and self.results.evidence is Evidence.MEASURED:
+            raise ValueError("measured here, so it must say whether it is valid")
+        if not self.usable:
+            return self  # nobody shows a verdict of such a run
         if self.validity.reasons:
             raise ValueError("says it is valid and lists reasons why not")
         rate = self.results.decode_tokens_per_s
@@ -136,73 +164,51 @@ class Passport(Record):
         return self
 
     @property
-    def label(self) -> str:
-        """``VALID`` or ``INVALID``."""
-        return "VALID" if self.validity.valid else "INVALID"
+    def usable(self) -> bool:
+        """Whether the run is valid and its answers are not known to be wrong."""
+        return bool(self.validity.valid) and self.validity.correctness != "failed"
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """Return (part, item, text) for every item of the four parts; None reads "unknown"."""
-        parts = {name: getattr(self, name) for name in PARTS}
-        return [
-            (part, item.replace("_", " "), _shown(getattr(record, item)))
-            for part, record in parts.items()
-            for item in type(record).model_fields
-        ]
+    @property
+    def label(self) -> str:
+        """``VALID``, ``INVALID``, ``HOLD``, or ``UNCHECKED`` where nobody held it against rules."""
+        if self.validity.valid is False:
+            return "INVALID"
+        if self.validity.correctness == "failed":
+            return "HOLD"
+        return "VALID" if self.validity.valid else "UNCHECKED"
 
     def save(self, path: Path | str) -> Path:
-        """Write as JSON, atomically: a reader sees the old file or the whole new one."""
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(self.model_dump_json(indent=2) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.chmod(part, 0o644)
-                os.replace(part, path)
-            except BaseException:
-                Path(part).unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            raise PassportError(
-                f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-            ) from None
-        return path
+        """Write as JSON, whole or not at all: :func:`stackchoice.confirm.kept.save_passport`."""
+        from stackchoice.confirm.kept import save_passport
+
+        return save_passport(self, path)
 
     @classmethod
     def load(cls, path: Path | str) -> Passport:
-        """Read a passport.
+        """Read a passport; see :func:`stackchoice.confirm.kept.load_passport`."""
+        from stackchoice.confirm.kept import load_passport
 
-        Raises
-        ------
-        PassportError
-            When the file is missing or is no passport of this format.
-        """
-        try:
-            with Path(path).open("rb") as file:
-                raw = file.read(MAX_BYTES + 1)
-            text = raw.decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not UTF-8 text"
-            raise PassportError(
-                f"{path}: cannot be read ({reason}); give the path of a passport"
-            ) from None
-        if len(raw) > MAX_BYTES:
-            raise PassportError(f"{path}: more than {MAX_BYTES} bytes; give the path of a passport")
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "file"
-            raise PassportError(
-                f"{path}: no passport of format {cls.model_fields['format'].default}: "
-                f"{where}: {first['msg']}; measure again with this version"
-            ) from None
+        return load_passport(path)
+
+    def items(self) -> Iterator[tuple[str, str, Any, Origin | None]]:
+        """Yield (part, item, value, origin) of every item; origins are known of identity only."""
+        for part in PARTS:
+            record = getattr(self, part)
+            for item in type(record).model_fields:
+                origin = record.origin(item) if isinstance(record, Identity) else None
+                value = getattr(record, item)
+                if value == {} and part == "identity":
+                    value = None  # nobody told any, which is not the same as none
+                if item != "origins":
+                    yield part, item, value, origin
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return (part, item, text) for every item of the four parts; None reads "unknown"."""
+        return [(p, item.replace("_", " "), shown(value)) for p, item, value, _ in self.items()]
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value of a passport as text for people; None reads "unknown"."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):
@@ -212,7 +218,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, Record):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, dict):
-        return "; ".join(f"{k}: {_shown(v)}" for k, v in value.items()) or "none"
+        return "; ".join(f"{k}: {shown(v)}" for k, v in value.items()) or "none"
     if isinstance(value, tuple):
-        return " | ".join(map(_shown, value)) or "none"
+        return " | ".join(map(shown, value)) or "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

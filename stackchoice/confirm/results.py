@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Literal
 
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Evidence, Record
 from stackchoice.load.records import Failure, Repetition, Sample, Spread, Usage
 from stackchoice.load.rules import load_rules
 from stackchoice.load.stats import Nested
@@ -24,7 +25,7 @@ DISCARD_RULES = (
     f"fewer than {MIN_USABLE} decode rates left: the run is invalid",
     f"more than {MAX_BUSY_SHARE:.0%} of this machine's CPU in use before the start: the run is "
     "invalid",
-    "a canary that fails, before or after: the run is invalid",
+    "a canary that fails, before or after: the arm is on HOLD; it may be timed and never wins",
     "a model name that changes during the run: the run is invalid",
     "a request lost to the client's own faults is discarded and is no failure of the server",
     *(limit.rule for limit in load_rules().client_limits),
@@ -36,26 +37,44 @@ RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
 NOT_THE_SERVER = (Failure.CLIENT_FAULT, Failure.CANCELLED)
 
 
+class Goodput(Record):
+    """Requests that met an objective, as the harness itself counted them."""
+
+    objective: str
+    requests_per_s: float | None = None
+    share: float | None = None
+
+
 class Results(Record):
     """What was measured. Items nobody measured are None and shown as unknown.
 
     ``aggregate_tokens_per_s`` is all completion tokens over the summed end-to-end times: at
-    concurrency 1 what one client gets, prefill included.
+    concurrency 1 what one client gets, prefill included. ``output_tokens_per_s`` and
+    ``requests_per_s`` are over the wall clock of the window, all streams together. ``gap_s`` are
+    the times between chunks, another metric than ``itl_s`` as soon as chunks are bundled.
     """
 
-    requests: int
-    usable: int
+    evidence: Evidence = Evidence.MEASURED
+    requests: int | None = None
+    usable: int | None = None
     ttft_s: Spread | None = None
     itl_s: Spread | None = None
+    gap_s: Spread | None = None
     decode_tokens_per_s: Spread | None = None
     prefill_tokens_per_s: Spread | None = None
     end_to_end_s: Spread | None = None
+    intended_end_to_end_s: Spread | None = None
     aggregate_tokens_per_s: float | None = None
+    output_tokens_per_s: float | None = None
+    requests_per_s: float | None = None
+    goodput: tuple[Goodput, ...] = ()
     server_prefill_tokens_per_s: Spread | None = None
     server_decode_tokens_per_s: Spread | None = None
     tokens_per_chunk: float | None = None
+    accepted_tokens_per_step: float | None = None
     peak_memory_bytes: int | None = None
-    errors: int = 0
+    peak_memory_of: str | None = None
+    errors: int | None = None
     restarts: int | None = None
     repetitions: tuple[Repetition, ...] = ()
     ttft_interval_s: Nested | None = None
@@ -63,6 +82,7 @@ class Results(Record):
     output_tokens_per_s_interval: Nested | None = None
     wall_power_w: float | None = None
     energy_j: float | None = None
+    energy_of: str | None = None
 
 
 class Discard(Record):
@@ -70,6 +90,31 @@ class Discard(Record):
 
     request: int
     reason: str
+
+
+class DiscardedRun(Record):
+    """A whole run that does not count, whose fault it was, and by which rule it went."""
+
+    run: str
+    reason: str
+    fault: Literal["controller", "client", "server", "unknown"] = "unknown"
+    rule: str | None = None
+
+
+class CacheProbe(Record):
+    """A repeated prefix, asked with new endings: what it shows of the prefix cache.
+
+    ``speedup`` is the TTFT of the first request over that of the later ones; ``control`` is the
+    same where the cache is off, and says what the probe shows when there is nothing to find.
+    """
+
+    prefix_tokens: int | None = None
+    questions: int | None = None
+    speedup: float | None = None
+    speedup_text: str = ""
+    control: float | None = None
+    cached_tokens: int | None = None
+    evidence: Evidence = Evidence.MEASURED
 
 
 def discard_reason(sample: Sample) -> str:
@@ -104,6 +149,8 @@ def summarise(
         decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in rated),
         prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in answered),
         end_to_end_s=Spread.of(s.end_to_end_s for s in answered),
+        gap_s=Spread.of(s.gap_median_s for s in rated),
+        intended_end_to_end_s=Spread.of(s.intended_end_to_end_s for s in answered),
         aggregate_tokens_per_s=tokens / seconds if seconds else None,
         server_prefill_tokens_per_s=Spread.of(s.server_prefill_tokens_per_s for s in answered),
         server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),

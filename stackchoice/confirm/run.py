@@ -15,8 +15,10 @@ from typing import Any
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.engine import EmbeddedEngine
+from stackchoice.confirm.host import Sampler, host_identity
+from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.load import Job
-from stackchoice.confirm.passport import Identity, Passport, PassportError
+from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
@@ -53,7 +55,7 @@ def confirm(
     *,
     prediction: Interval | None = None,
     plan: Plan | None = None,
-    identity: Mapping[str, Any] | None = None,
+    identity: Identity | Mapping[str, Any] | None = None,
     machine: ProbedMachine | None = None,
     arm: str = "",
     raw_path: Path | str | None = None,
@@ -74,7 +76,8 @@ def confirm(
     plan
         The load, requests, repetitions and launches, lengths, seed and limits.
     identity
-        Fields of :class:`Identity` that the server cannot tell. ``settings`` may hold
+        What is known beside the server, or fields of :class:`Identity`, which are then declared.
+        ``settings`` may hold
         ``context_tokens`` and ``slots`` as configured, to be compared with what the server says.
     machine
         The probed machine, where the endpoint is on it.
@@ -103,7 +106,12 @@ def confirm(
     endpoint = engine.endpoint if engine else target
     assert isinstance(endpoint, Endpoint)
     endpoint.api_key()  # a missing key is said before anything starts
-    known = Identity(**{**(engine.identity() if engine else {}), **(identity or {})})
+    known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
+    if engine:
+        known = known.seen(engine.identity(), Basis.LAUNCHED, "the embedded engine")
+    local = engine is not None or endpoint.is_loopback
+    if local:
+        known = known.seen(host_identity(), Basis.PROBED, "this machine, where the server runs")
 
     if plan.launches > 1 and engine is None:
         raise InputError(
@@ -119,6 +127,7 @@ def confirm(
     )
     peaks: list[int] = []
     restarts = 0
+    host: dict[str, Any] = {}
     with _log(log, header, resume) as path:
         done = _done(path)
         steps = sum(map(len, done.values()))
@@ -130,11 +139,13 @@ def confirm(
             pid = engine.pid if engine else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
                       done=sorted(done.get(launch, ())))  # fmt: skip
-            with closing(_run_child(job)) as run:
+            with _sampled(local, pid) as sampler, closing(_run_child(job)) as run:
                 for step in run:
                     steps += step["step"] in COUNTED
                     if on_progress:
                         on_progress(Progress(**step, done=steps, total=total))
+            if sampler:
+                host = _most(host, sampler.results())
             if engine:
                 restarts += not engine.is_running or engine.pid != pid
                 if engine.is_running and (peak := engine.peak_memory_bytes()):
@@ -143,6 +154,9 @@ def confirm(
                     text = engine.log_tail(500)
                     Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
+    if peaks and not host.get("peak_memory_of", "").startswith("all GPUs"):
+        host |= {"peak_memory_bytes": max(peaks),
+                 "peak_memory_of": "the engine's process, its high-water mark"}  # fmt: skip
     return assemble(
         events,
         arm=arm or endpoint.model,
@@ -152,9 +166,34 @@ def confirm(
         prediction=prediction,
         harness_revision=_own_version(),
         peak_memory_bytes=max(peaks, default=None),
+        host=host,
         restarts=restarts if engine else None,
         raw_log=log.name if log else None,
     )
+
+
+@contextmanager
+def _sampled(local: bool, pid: int | None) -> Iterator[Sampler | None]:
+    """Sample this machine where the server runs on it."""
+    if not local:
+        yield None
+        return
+    with Sampler(pid) as sampler:
+        yield sampler
+
+
+def _most(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Join what launches were sampled to: the highest memory, power averaged, energy summed."""
+    if not old:
+        return new
+    joined = {**old, **new}
+    if "peak_memory_bytes" in old and "peak_memory_bytes" in new:
+        joined["peak_memory_bytes"] = max(old["peak_memory_bytes"], new["peak_memory_bytes"])
+    if "energy_j" in old and "energy_j" in new:
+        joined["energy_j"] = old["energy_j"] + new["energy_j"]
+        seconds = sum(r["energy_j"] / r["wall_power_w"] for r in (old, new))
+        joined["wall_power_w"] = joined["energy_j"] / seconds
+    return joined
 
 
 def parsed(path: Path) -> Iterator[Event]:

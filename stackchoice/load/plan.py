@@ -53,6 +53,9 @@ class Plan(Record):
     the other, precede each launch's. Requests before a load is steady and after the last timed one
     began (``ramp``, ``tail``) are sent on top and not counted; a single stream needs none.
 
+    ``prompts`` "own" gives each request words and a nonce of its own; "same" sends one text again
+    and again, to measure a warm prefix cache on purpose, which the passport then says.
+
     ``timeout_s`` bounds a whole request, ``idle_s`` the silence within one; a slow prefill is
     silence too. ``connections`` are kept for later requests where the last request before the load
     found that the server keeps them, or opened anew for each; a TTFT never holds the opening, the
@@ -68,6 +71,7 @@ class Plan(Record):
     warmup: int = Field(default=1, ge=0, le=100)
     seed: int = 1
     api: Literal["chat", "completions"] = "chat"
+    prompts: Literal["own", "same"] = "own"
     connections: Literal["reuse", "new"] = "reuse"
     floor: bool = True
     spend: SpendCap | None = None
@@ -103,6 +107,8 @@ class Plan(Record):
         prefix cache can hold more than the template's own opening, also when the same plan is run
         twice.
         """
+        if self.prompts == "same":
+            seed = nonce = "same"
         draw = random.Random(f"{self.seed}/{seed}")
         chosen = " ".join(draw.choices(_WORDS, k=words or self.prompt_words))
         opening = f"{nonce} You are a patient writer of long stories."

@@ -87,6 +87,8 @@ class Sample(Record):
         decode step, so this is a lower bound on the prefill rate.
     server_prefill_tokens_per_s, server_decode_tokens_per_s
         The server's own account (llama.cpp's ``timings``), a cross-check of the two above.
+    launch, repetition
+        Which load it was a part of, counted from 0.
     """
 
     status: int | None = None
@@ -119,18 +121,27 @@ class Sample(Record):
     model: str | None = None
     text: str = ""
     reasoning: str = ""
+    launch: int = 0
+    repetition: int = 0
 
 
 class Spread(Record):
-    """One figure over the usable samples: median and range always, percentiles when earned.
+    """One figure over the usable samples: centre and range always, percentiles when earned.
 
-    A percentile is None while ``n`` is below its floor (``data/run_rules.yaml``).
+    A percentile is None while ``n`` is below its floor (``data/run_rules.yaml``). What others
+    reported may lack ``n`` and the range, and its centre need not be a median.
+
+    Attributes
+    ----------
+    median
+        The central figure; what it is says ``centre`` (``stated``: the source does not say).
     """
 
-    n: int
-    median: float
-    low: float = Field(ge=0, allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
+    n: int | None = Field(default=None, ge=1)
+    median: float = Field(ge=0, allow_inf_nan=False)
+    centre: Literal["median", "mean", "stated"] = "median"
+    low: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    high: float | None = Field(default=None, allow_inf_nan=False)
     p50: float | None = None
     p95: float | None = None
     p99: float | None = None
@@ -138,12 +149,16 @@ class Spread(Record):
 
     @model_validator(mode="after")
     def _ordered(self) -> Spread:
-        if not self.low <= self.median <= self.high:
+        low = self.median if self.low is None else self.low
+        high = self.median if self.high is None else self.high
+        if not low <= self.median <= high:
             raise ValueError(f"low {self.low} <= median {self.median} <= high {self.high}")
         return self
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> Spread | None:
+    def of(
+        cls, values: Iterable[float | None], evidence: Evidence = Evidence.MEASURED
+    ) -> Spread | None:
         """Summarise the known values; None when there is none."""
         known = sorted(v for v in values if v is not None)
         if not known:
@@ -152,20 +167,27 @@ class Spread(Record):
         floors = load_rules().percentile_floors
         ranks = {name: known[math.ceil(n * int(name[1:]) / 100) - 1]
                  for name, floor in floors.items() if n >= floor}  # fmt: skip
-        return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1], **ranks)
+        return cls(n=n, median=statistics.median(known), low=known[0], high=known[-1],
+                   evidence=evidence, **ranks)  # fmt: skip
 
     def __str__(self) -> str:
         earned = ", ".join(
             f"{name} {self.percentile_text(name)}" for name in load_rules().percentile_floors
         )
-        return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g}, n = {self.n}; {earned})"
+        kind = "" if self.centre == "median" else f" [{self.centre}]"
+        span = "range unknown"
+        if self.low is not None and self.high is not None:
+            span = f"{self.low:.4g} to {self.high:.4g}"
+        return f"{self.median:.4g}{kind} ({span}, n = {self.n or 'unknown'}; {earned})"
 
     def percentile_text(self, name: str) -> str:
         """Return the percentile as text, or why there is none."""
-        value = getattr(self, name)
+        value, floor = getattr(self, name), load_rules().percentile_floors[name]
         if value is not None:
             return f"{value:.4g}"
-        return f"n too small ({self.n} of {load_rules().percentile_floors[name]})"
+        if self.n is None:
+            return "unknown"
+        return "not reported" if self.n >= floor else f"n too small ({self.n} of {floor})"
 
 
 class ClientHealth(Record):
@@ -263,6 +285,8 @@ class Repetition(Record):
     end_to_end_s: Spread | None = None
     intended_ttft_s: Spread | None = None
     intended_end_to_end_s: Spread | None = None
+    decode_tokens_per_s: Spread | None = None
+    prefill_tokens_per_s: Spread | None = None
     health: ClientHealth | None = None
     stopped: str = ""
 

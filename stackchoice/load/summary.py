@@ -84,6 +84,8 @@ def _repetition(
         end_to_end_s=Spread.of(s.end_to_end_s for s in good),
         intended_ttft_s=Spread.of(s.intended_ttft_s for s in good),
         intended_end_to_end_s=Spread.of(s.intended_end_to_end_s for s in good),
+        decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in good),
+        prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in good),
         health=_worst([ClientHealth.model_validate(e["health"]) for e in health]),
         stopped=next((e["stopped"] for e in health if e.get("stopped")), ""),
     )

@@ -104,8 +104,10 @@ def decode_chart(
         )  # fmt: skip
     if measured is not None:
         rows.append(
-            _span("measured", "measured", measured.low, measured.median, measured.high,
-                  f"{measured.n} samples, median")
+            _span("measured", measured.evidence.value,
+                  measured.median if measured.low is None else measured.low, measured.median,
+                  measured.median if measured.high is None else measured.high,
+                  f"{measured.n or 'unknown'} samples, {measured.centre}")
         )  # fmt: skip
     frame = pd.DataFrame([row for row in rows if row["middle"] is not None])
     if frame.empty:

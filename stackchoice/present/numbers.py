@@ -131,9 +131,9 @@ def _measured(passport: Passport) -> Iterator[Shown]:
         ("end to end, median", results.end_to_end_s, "s"),
     ):
         value = text.number(spread.median if spread else None, unit)
-        yield _shown(what, value, Evidence.MEASURED, source)
+        yield _shown(what, value, results.evidence, source)
     peak = text.both_units(results.peak_memory_bytes)
-    yield _shown("peak memory of the server", peak, Evidence.MEASURED, source)
+    yield _shown("peak memory of the server", peak, results.evidence, source)
 
 
 def _shown(what: str, value: str, evidence: Evidence, source: str = "") -> Shown:

@@ -46,7 +46,8 @@ def outputs(name: str, wanted: Iterable[Path], *, pdf: bool = False) -> list[Pat
 
 
 def render_report(
-    scenario: str | Path, files: Sequence[Path], *, passport: str | Path | None = None
+    scenario: str | Path, files: Sequence[Path], *, passport: str | Path | None = None,
+    arms: Sequence[str | Path] = (),
 ) -> Decision:  # fmt: skip
     """Render a scenario's report to files, each in the format that its name ends in.
 
@@ -60,6 +61,8 @@ def render_report(
         What to write (:func:`outputs`); folders are made when missing.
     passport
         Path of a passport whose live run the report shows.
+    arms
+        Passports of further arms, with which it is compared.
 
     Returns
     -------
@@ -76,8 +79,8 @@ def render_report(
         When anything else fails; the text says what and how to go on.
     """
     chosen = load_scenario(scenario)
-    if passport:
-        Passport.load(passport)
+    for path in filter(None, (passport, *arms)):
+        Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
     with ExitStack() as stack:
         stages = {f.parent: Path() for f in files}
@@ -90,6 +93,7 @@ def render_report(
             {
                 "scenario": str(scenario_path(scenario).resolve()),
                 "passport": str(Path(passport).resolve()) if passport else "",
+                "arms": [str(Path(arm).resolve()) for arm in arms],
                 "out": str(made[".json"]),
             },
             work / "executed.ipynb",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -18,8 +19,10 @@ from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.fit.path.meaning import alternatives, meanings
+from stackchoice.load.untrusted import visible
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
+from stackchoice.present.arms import arms_context
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, fit_facts, numbers
 from stackchoice.present.record import decision_record
@@ -49,6 +52,7 @@ SECTIONS = {
     "fixed": "What was held fixed",
     "quality": "Quality evidence",
     "live": "The live run",
+    "arms": "Measured arms and the fair comparison",
     "trace": "Trace",
     "inputs": "Inputs",
     "provenance": "Provenance",
@@ -80,8 +84,19 @@ def environment() -> Environment:
             "share",
         )
     }
+    env.filters |= {
+        "visible": lambda value: visible(str(value), 10_000),
+        "known_count": lambda value: text.UNKNOWN if value is None else value,
+    }
     env.globals["figure"] = figure
+    env.filters["engine_name"] = engine_name
     return env
+
+
+def engine_name(engine_id: str) -> str:
+    """Return the name people know an engine by; an id without an engine stays as it is."""
+    engines = load_facts().engines
+    return engines[engine_id].name if engine_id in engines else engine_id
 
 
 def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:
@@ -117,6 +132,7 @@ class Report:
     decision: Decision
     today: date
     passport: Passport | None = None
+    arms: tuple[Passport, ...] = ()
 
     @cached_property
     def _context(self) -> dict[str, Any]:
@@ -125,6 +141,7 @@ class Report:
             "d": self.decision,
             "scenario": self.scenario,
             "passport": self.passport,
+            **arms_context(self.arms, self.facts),
             "today": self.today.isoformat(),
             "classes": text.CLASSES,
             "groups": by_class(shown),
@@ -187,7 +204,10 @@ class Report:
         return charts.decode_chart(speed, self.passport.prediction, measured)
 
 
-def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path = "") -> Report:
+def prepare(
+    scenario: str | Path, *, passport: str | Path = "", arms: Sequence[str | Path] = (),
+    out: str | Path = "",
+) -> Report:  # fmt: skip
     """Load and decide a scenario for a report.
 
     Parameters
@@ -197,6 +217,8 @@ def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path 
     passport
         Path of a passport whose live run the report shows; none when empty. A machine that was
         probed for it is the machine that the decision is made for.
+    arms
+        Passports of further arms, with which the first is compared.
     out
         Where to write the decision as JSON, and beside it as a Markdown record (``.md``);
         nowhere when empty.
@@ -211,4 +233,6 @@ def prepare(scenario: str | Path, *, passport: str | Path = "", out: str | Path 
         Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
         record = decision_record(decision, chosen, today, live)
         Path(out).with_suffix(".md").write_text(record, encoding="utf-8")
-    return Report(scenario=chosen, facts=facts, decision=decision, today=today, passport=live)
+    others = tuple(Passport.load(arm) for arm in arms)
+    return Report(scenario=chosen, facts=facts, decision=decision, today=today, passport=live,
+                  arms=(live, *others) if live else others)  # fmt: skip

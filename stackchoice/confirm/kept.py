@@ -1,0 +1,115 @@
+"""Passports on disk: written whole or not at all, read within bounds, described by a schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from stackchoice.confirm.passport import FORMAT, Passport, PassportError
+from stackchoice.load.untrusted import visible
+
+#: 10,000 samples of some kilobytes; anything beyond is no passport.
+MAX_BYTES = 256 * 2**20
+SCHEMA_FILE = "schemas/passport.schema.json"
+
+
+def save_passport(passport: Passport, path: Path | str) -> Path:
+    """Write as JSON, atomically: a reader sees the old file or the whole new one."""
+    return write_whole(path, passport.model_dump_json(indent=2) + "\n")
+
+
+def write_whole(path: Path | str, text: str) -> Path:
+    """Write a text file so that no partial one is ever there.
+
+    Raises
+    ------
+    PassportError
+        When the folder cannot be written.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(part, 0o644)
+            os.replace(part, path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise PassportError(
+            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
+        ) from None
+    return path
+
+
+def load_passport(path: Path | str) -> Passport:
+    """Read a passport.
+
+    Raises
+    ------
+    PassportError
+        When the file is missing or is no passport of this format.
+    """
+    text = read_bounded(path, "give the path of a passport")
+    try:
+        return Passport.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "file"
+        raise PassportError(
+            f"{path}: no passport of format {FORMAT}: {visible(where, 100)}: "
+            f"{visible(first['msg'], 200)}; {_advice(text)}"
+        ) from None
+
+
+def read_bounded(path: Path | str, fix: str) -> str:
+    """Read a text file of a sane size."""
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise PassportError(f"{path}: cannot be read ({reason}); {fix}") from None
+    if len(raw) > MAX_BYTES:
+        raise PassportError(f"{path}: more than {MAX_BYTES} bytes; {fix}")
+    return text
+
+
+def _advice(text: str) -> str:
+    """Tell a passport that is broken from a file that is none."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return "it is no JSON; give the path of a passport"
+    said = tree.get("format") if isinstance(tree, dict) else None
+    if said is None:
+        return "it says no format; give another tool's result to `stackchoice passport import`"
+    if str(said).startswith("stackchoice-passport/"):
+        return "measure again with this version"
+    return "give the path of a passport"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a passport, as it is published in ``data/schemas/``."""
+    tree = Passport.model_json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Benchmark passport, {FORMAT}",
+        **{k: v for k, v in tree.items() if k != "title"},
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as its file holds it."""
+    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,231 @@
+"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, requests as JSONL."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import Any
+
+from stackchoice.confirm.results import Goodput
+from stackchoice.importers.run import Found, Run
+from stackchoice.importers.values import (
+    at,
+    lengths,
+    number,
+    plain,
+    rows,
+    spread,
+    spread_of,
+    whole,
+    words,
+)
+from stackchoice.load.records import Sample, Usage
+
+#: Seconds of one unit of a metric.
+UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty")
+#: Headers of the CSV -> tags of the JSON.
+HEADERS = {
+    "Time to First Token": "time_to_first_token", "Inter Token Latency": "inter_token_latency",
+    "Inter Chunk Latency": "inter_chunk_latency", "Request Latency": "request_latency",
+    "Output Sequence Length": "output_sequence_length",
+    "Input Sequence Length": "input_sequence_length",
+    "Output Token Throughput": "output_token_throughput",
+    "Request Throughput": "request_throughput", "Request Count": "request_count",
+    "Benchmark Duration": "benchmark_duration", "Error Request Count": "error_request_count",
+    "Error Count": "error_request_count", "Goodput": "goodput",
+    "Effective Concurrency": "effective_concurrency",
+}  # fmt: skip
+
+
+def is_aiperf(tree: dict[str, Any]) -> bool:
+    """Whether a JSON object is a summary: metrics with units beside the run's configuration."""
+    return "input_config" in tree and any(
+        isinstance(tree.get(k), dict) and "unit" in tree[k]
+        for k in ("request_latency", "request_throughput", "time_to_first_token", "request_count")
+    )
+
+
+def is_aiperf_record(tree: dict[str, Any]) -> bool:
+    """Whether a JSON object is one line of single requests."""
+    return (
+        isinstance(tree.get("metadata"), dict)
+        and isinstance(tree.get("metrics"), dict)
+        and ("request_start_ns" in tree["metadata"])
+    )
+
+
+def read_summary(tree: dict[str, Any]) -> Run:
+    """Read ``profile_export_aiperf.json``."""
+    config = tree.get("input_config") or {}
+    phase = next((p for p in rows(config.get("phases")) if p.get("kind") != "warmup"), {})
+    load = config.get("loadgen") or {}
+    streams = whole(phase.get("concurrency") or load.get("concurrency"))
+    rate = number(phase.get("rate") or phase.get("request_rate") or load.get("request_rate"))
+    kind = (
+        words(phase.get("type"))
+        or words(load.get("arrival_pattern"))
+        or words(load.get("request_rate_mode"))
+    )
+    model = at(config, "models", "items", 0, "name") or at(config, "endpoint", "model_names", 0)
+    model = model or at(config, "models", 0)
+    warm = next((p for p in rows(config.get("phases")) if p.get("kind") == "warmup"), None)
+    extra = at(config, "endpoint", "extra") or at(config, "input", "extra")
+    if isinstance(extra, list):
+        extra = {p[0]: p[1] for p in extra if isinstance(p, list) and len(p) == 2}
+    broken = []
+    if tree.get("was_cancelled") is True:
+        broken.append("AIPerf says that the run was cancelled")
+    if tree.get("is_complete") is False:
+        broken.append(f"AIPerf says it is incomplete: {words(tree.get('incomplete_reason'))}")
+    run = _figures(tree)
+    prompts = at(config, "datasets", 0, "prompts") or {}
+    return run.model_copy(update={
+        "harness_version": words(tree.get("aiperf_version")),
+        "asked": {"streams": streams, "rate": rate, "kind": kind,
+                  "requests": whole(phase.get("requests") or load.get("request_count")),
+                  "isl": at(prompts, "isl", "mean"), "osl": at(prompts, "osl", "mean")},
+        "identity": (Found(items={"model": words(model), "endpoint_model": words(model)}),),
+        "concurrency": streams if rate is None else None,
+        "rate_per_s": rate,
+        "arrival": _arrival(kind, streams, rate),
+        "sampling": {k: v for k, v in plain(extra).items() if k in SAMPLING} or None,
+        "input_lengths": _lengths(tree, "input_sequence_length", at(prompts, "isl", "mean")),
+        "output_lengths": _lengths(tree, "output_sequence_length", at(prompts, "osl", "mean")),
+        "warm_up": "none configured" if config.get("phases") and warm is None else None,
+        "warm_up_requests": whole(at(warm, "requests")),
+        "prompts": words(at(config, "datasets", 0, "type")),
+        "seed": whole(at(tree, "run_info", "random_seed")),
+        "started_at": words(tree.get("start_time")), "ended_at": words(tree.get("end_time")),
+        "broken": tuple(broken),
+    })  # fmt: skip
+
+
+def _figures(tree: dict[str, Any]) -> Run:
+    """Read the metrics, which JSON and CSV have in common."""
+    failed = whole(at(tree, "error_request_count", "avg"))
+    done = whole(at(tree, "request_count", "avg"))
+    goodput = number(at(tree, "goodput", "avg"))
+    return Run(
+        harness="aiperf",
+        requests=None if done is None else done + (failed or 0),
+        completed=done,
+        # No metric of failed requests is written where none failed.
+        failed=failed if failed is not None or done is None else 0,
+        duration_s=_scaled(tree, "benchmark_duration", "avg"),
+        ttft_s=_metric(tree, "time_to_first_token", done),
+        itl_s=_metric(tree, "inter_token_latency", done),
+        gap_s=_metric(tree, "inter_chunk_latency", done),
+        end_to_end_s=_metric(tree, "request_latency", done),
+        output_tokens_per_s=number(at(tree, "output_token_throughput", "avg")),
+        requests_per_s=number(at(tree, "request_throughput", "avg")),
+        achieved_concurrency=number(at(tree, "effective_concurrency", "avg")),
+        goodput=() if goodput is None else (
+            Goodput(objective="not in the file", requests_per_s=goodput),),
+        input_lengths=_lengths(tree, "input_sequence_length", None),
+        output_lengths=_lengths(tree, "output_sequence_length", None),
+    )  # fmt: skip
+
+
+def read_csv(text: str) -> Run:
+    """Read ``profile_export_aiperf.csv``: a table with percentiles, then one of single values."""
+    tree: dict[str, Any] = {}
+    header: list[str] = []
+    for row in csv.reader(text.splitlines()):
+        if not row:
+            continue
+        if row[0] == "Metric":
+            header = row
+            continue
+        if row[0] == "Endpoint":
+            break
+        match = re.fullmatch(r"(.*?)(?: \(([^()]*)\))?", row[0])
+        tag = HEADERS.get(match.group(1)) if match else None
+        if match and tag and header:
+            cells = {k: number(v) for k, v in zip(header[1:], row[1:], strict=False) if v != ""}
+            if "Value" in cells:
+                cells["avg"] = cells.pop("Value")
+            tree[tag] = {"unit": match.group(2) or "", **cells}
+    return _figures(tree).model_copy(
+        update={"notes": ("the CSV does not hold model, load or settings",)}
+    )
+
+
+def read_records(lines: list[dict[str, Any]]) -> Run:
+    """Read ``profile_export.jsonl``: one line for each request."""
+    timed = [x for x in lines if x["metadata"].get("benchmark_phase", "profiling") == "profiling"]
+    good = [x for x in timed if not x.get("error")]
+    samples = tuple(s for s in (_sample(x["metrics"]) for x in good) if s)
+    starts = [number(x["metadata"].get("request_start_ns"), 1e-9) for x in timed]
+    ends = [number(x["metadata"].get("request_end_ns"), 1e-9) for x in timed]
+    known = [v for v in (*starts, *ends) if v is not None]
+    seconds = max(known) - min(known) if len(known) > 1 else None
+    tokens = [s.completion_tokens for s in samples]
+    total = sum(t or 0 for t in tokens) if tokens and None not in tokens else None
+    return Run(
+        harness="aiperf", requests=len(timed), completed=len(good), failed=len(timed) - len(good),
+        warm_up_requests=(len(lines) - len(timed)) or None, duration_s=seconds,
+        ttft_s=spread_of(s.ttft_s for s in samples), itl_s=spread_of(s.itl_s for s in samples),
+        end_to_end_s=spread_of(s.end_to_end_s for s in samples),
+        gap_s=spread_of(s.gap_median_s for s in samples),
+        input_lengths=lengths([s.prompt_tokens for s in samples]),
+        output_lengths=lengths([s.completion_tokens for s in samples]),
+        requests_per_s=len(good) / seconds if seconds else None,
+        output_tokens_per_s=total / seconds if total and seconds else None,
+        samples=samples, notes=("single requests only: the load that was asked for is not in it",),
+    )  # fmt: skip
+
+
+def _sample(metrics: dict[str, Any]) -> Sample | None:
+    def get(tag: str) -> float | None:
+        found = metrics.get(tag) or {}
+        value = found.get("value") if isinstance(found, dict) else None
+        return number(value, UNITS.get(str(found.get("unit")), 1.0)) if found else None
+
+    if get("request_latency") is None:
+        return None
+    itl = get("inter_token_latency")
+    gaps = at(metrics, "inter_chunk_latency", "value")
+    gaps = sorted(g for g in map(number, gaps if isinstance(gaps, list) else ()) if g is not None)
+    unit = UNITS.get(str(at(metrics, "inter_chunk_latency", "unit")), 1.0)
+    out = whole(get("output_sequence_length"))
+    return Sample(
+        ttft_s=get("time_to_first_token"), end_to_end_s=get("request_latency"), itl_s=itl or None,
+        decode_tokens_per_s=1 / itl if itl else None,
+        gap_median_s=gaps[len(gaps) // 2] * unit if gaps else None,
+        prompt_tokens=whole(get("input_sequence_length")), completion_tokens=out,
+        usage=Usage.MISSING if out is None else Usage.REPORTED,
+    )  # fmt: skip
+
+
+def _scaled(tree: dict[str, Any], tag: str, what: str) -> float | None:
+    unit = at(tree, tag, "unit")
+    return number(at(tree, tag, what), UNITS[unit]) if unit in UNITS else None
+
+
+def _metric(tree: dict[str, Any], tag: str, done: int | None) -> Any:
+    if at(tree, tag, "unit") not in UNITS:
+        return None
+    # Chunks are counted one by one; what is independent are the requests.
+    n = min(filter(None, (whole(at(tree, tag, "count")), done)), default=None)
+    get = {k: _scaled(tree, tag, k) for k in ("avg", "min", "max", "p50", "p95", "p99")}
+    return spread(n=n, median=get["p50"], mean=get["avg"], low=get["min"], high=get["max"],
+                  p50=get["p50"], p95=get["p95"], p99=get["p99"])  # fmt: skip
+
+
+def _lengths(tree: dict[str, Any], tag: str, asked: Any) -> Any:
+    mean = number(asked)
+    of = tree.get(tag) or {}
+    return lengths(
+        asked=None if mean is None else f"mean {mean:g} synthetic tokens",
+        n=whole(of.get("count")), mean=number(of.get("avg")), low=number(of.get("min")),
+        p50=number(of.get("p50")), high=number(of.get("max")),
+    )  # fmt: skip
+
+
+def _arrival(kind: str | None, streams: int | None, rate: float | None) -> str | None:
+    if rate is not None:
+        shape = {"poisson": "Poisson arrivals", "constant": "constant arrivals"}.get(kind or "")
+        cap = f", at most {streams} in flight" if streams else ""
+        return f"open loop: {shape or 'arrivals'}, {rate:g} a second{cap}"
+    return f"closed loop of {streams} streams" if streams else None

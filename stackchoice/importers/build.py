@@ -1,0 +1,312 @@
+"""From a result file of another harness to passports: which format it is, and what it makes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stackchoice.confirm.identity import Basis, Identity
+from stackchoice.confirm.kept import read_bounded
+from stackchoice.confirm.passport import Passport, Protocol, Validity
+from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
+from stackchoice.errors import InputError
+from stackchoice.facts.datum import Evidence, Source
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import read_yaml, shown
+from stackchoice.importers import aiperf, guidellm, llamabench, serving
+from stackchoice.importers.run import Run
+from stackchoice.importers.values import number, rows
+from stackchoice.load.records import Repetition, Spread
+from stackchoice.load.untrusted import visible
+
+ACCEPTED = (
+    "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
+    "AIPerf (profile_export_aiperf.json or .csv, profile_export.jsonl)",
+    "llama-bench (JSON, JSONL, CSV, Markdown)",
+)  # fmt: skip
+#: Requests of one file that are kept singly; a summary of all of them is kept in any case.
+MAX_SAMPLES = 20_000
+SPREADS = ("ttft_s", "itl_s", "gap_s", "end_to_end_s", "intended_end_to_end_s",
+           "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
+
+
+def import_results(
+    path: Path | str, *, arm: str | None = None, declared: Mapping[str, Any] | None = None
+) -> list[Passport]:
+    """Read a result file of another harness.
+
+    Runs that asked for the same load are repetitions of one arm; every other load gives a passport
+    of its own.
+
+    Parameters
+    ----------
+    arm
+        Name of the arm; the file's own label or its name when not given.
+    declared
+        Items of identity and protocol that the file does not say. They are marked as declared and
+        never replace what the file says.
+
+    Raises
+    ------
+    InputError
+        When the file is of no known format, or a declared item is none.
+    PassportError
+        When it cannot be read.
+    """
+    path = Path(path)
+    text = read_bounded(path, f"give a result file of one of: {'; '.join(ACCEPTED)}")
+    runs = read_runs(text, str(path))
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        names = [f.items.get("model") for f in run.identity]
+        builds = [repr(f.items) for f in run.identity if run.harness == "llama-bench"]
+        key = repr((run.harness, names, builds, sorted(run.asked.items(), key=str)))
+        groups.setdefault(key, []).append(run)
+    several = len(groups) > 1
+    return [
+        _passport(group, _arm(arm, path, group[0], place if several else None), path,
+                  declared or {})
+        for place, group in enumerate(groups.values(), 1)
+    ]  # fmt: skip
+
+
+def read_runs(text: str, name: str) -> list[Run]:
+    """Read every run of a text, whichever of the known formats it has."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        tree = None
+    if isinstance(tree, dict):
+        found = _objects([tree], name)
+    elif isinstance(tree, list):
+        found = _objects(rows(tree), name)
+    else:
+        found = _objects(_lines(text), name) or _table(text)
+    if not found:
+        raise InputError(
+            f"{shown(name)}: no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"
+        )
+    return found
+
+
+def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
+    if not trees:
+        return []
+    first = trees[0]
+    if str(first.get("format", "")).startswith("stackchoice-passport/"):
+        raise InputError(f"{shown(name)}: is a passport already; give it to `stackchoice compare`")
+    if all(map(llamabench.is_llamabench, trees)):
+        return llamabench.read_tests(trees)
+    if all(map(aiperf.is_aiperf_record, trees)):
+        return [aiperf.read_records(trees)]
+    if len(trees) == 1 and guidellm.is_guidellm(first):
+        return guidellm.read_guidellm(first)
+    found = []
+    for tree in trees:
+        if aiperf.is_aiperf(tree):
+            found.append(aiperf.read_summary(tree))
+        elif serving.is_sglang(tree):
+            found.append(serving.read_serving(tree, "sglang-bench"))
+        elif serving.is_vllm(tree):
+            found.append(serving.read_serving(tree, "vllm-bench"))
+        else:
+            return []
+    return found
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    """Return the objects of JSON lines; nothing where a line is none."""
+    found = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return []
+        if not isinstance(value, dict):
+            return []
+        found.append(value)
+    return found
+
+
+def _table(text: str) -> list[Run]:
+    head = text.lstrip("\ufeff \n").split("\n", 1)[0]
+    if head.startswith("Metric,"):
+        return [aiperf.read_csv(text)]
+    if "avg_ts" in head and "n_prompt" in head:
+        return llamabench.read_tests(llamabench.read_csv(text))
+    return llamabench.read_tests(llamabench.read_markdown(text))
+
+
+def _arm(arm: str | None, path: Path, run: Run, place: int | None) -> str:
+    name = arm or run.label or path.name.split(".")[0]
+    asked = [f"{k} {v}" for k, v in run.asked.items() if v is not None]
+    return visible(name if place is None else f"{name} [{', '.join(asked) or place}]", 200)
+
+
+def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]) -> Passport:
+    first = runs[0]
+    identity = Identity()
+    for found in first.identity:
+        identity = identity.seen(found.items, found.basis, found.where)
+    about = read_yaml(data_dir() / "harnesses.yaml")["harnesses"][first.harness]
+    protocol = _protocol(runs, about)
+    identity, protocol = _declare(identity, protocol, declared)
+    results = _results(runs)
+    failed = [r.failed for r in runs]
+    warnings = [w for r in runs for w in r.warnings]
+    if any(failed):
+        warnings.append(f"{sum(f or 0 for f in failed)} requests failed; the file does not say in "
+                        "which class")  # fmt: skip
+    broken = tuple(b for r in runs for b in r.broken)
+    day, note = _day(first.started_at, path)
+    cached = max((r.cached_share for r in runs if r.cached_share is not None), default=None)
+    return Passport(
+        arm=arm,
+        identity=identity,
+        protocol=protocol,
+        validity=Validity(
+            valid=False if broken else None,
+            reasons=broken,
+            warnings=tuple(dict.fromkeys(warnings)),
+            most_in_flight=max(
+                (r.achieved_concurrency for r in runs if r.achieved_concurrency), default=None
+            ),
+            realised_kv_tokens=identity.kv_pool_tokens,
+            realised_context_tokens=identity.context_tokens,
+            realised_slots=identity.slots,
+            largest_cached_share=cached,
+        ),
+        results=results,
+        samples=tuple(
+            s.model_copy(update={"repetition": i})
+            for i, r in enumerate(runs) for s in r.samples
+        )[:MAX_SAMPLES],
+        source=Source(title=f"{about['name']}, file {visible(path.name, 200)}",
+                      as_of=day, note=note),
+        notes=tuple(dict.fromkeys(n for r in runs for n in r.notes)),
+    )  # fmt: skip
+
+
+def _protocol(runs: list[Run], about: dict[str, Any]) -> Protocol:
+    run = runs[0]
+    cached = run.cached_share
+    cache = None if cached is None else "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
+    sampling = None
+    if run.sampling is not None:
+        sampling = ", ".join(f"{k} {v}" for k, v in run.sampling.items())
+    return Protocol(
+        prompt_version=run.prompts,
+        harness=about["name"],
+        harness_revision=run.harness_version,
+        harness_faults=tuple(
+            f"{' '.join(f['text'].split())} ({f['url']})" for f in about["faults"]
+        ),
+        sampling=sampling,
+        sampling_settings=run.sampling,
+        input_lengths=run.input_lengths,
+        output_lengths=run.output_lengths,
+        concurrency=run.concurrency,
+        rate_per_s=run.rate_per_s,
+        arrival_pattern=run.arrival,
+        prefix_cache_state=None if cached is None else f"{cached:.1%} of prompt tokens from cache",
+        cache=cache,
+        warm_up=run.warm_up,
+        warm_up_requests=run.warm_up_requests,
+        window_s=run.duration_s,
+        requests=run.requests,
+        repetitions=len(runs),
+        seed=run.seed,
+        started_at=run.started_at,
+        ended_at=runs[-1].ended_at,
+    )
+
+
+def _declare(
+    identity: Identity, protocol: Protocol, declared: Mapping[str, Any]
+) -> tuple[Identity, Protocol]:
+    """Fill what is unknown with what somebody says; a check of each value is the record's."""
+    for key, value in declared.items():
+        if key in Identity.model_fields and key not in ("origins", "server", "machine"):
+            checked = getattr(Identity.model_validate({key: value}), key)
+            identity = identity.seen({key: checked}, Basis.DECLARED, "given at the import")
+        elif key in Protocol.model_fields and key not in ("plan", "harness_faults", "held_fixed"):
+            if getattr(protocol, key) is None:
+                checked = getattr(Protocol.model_validate({key: value}), key)
+                protocol = protocol.model_copy(update={key: checked})
+        else:
+            raise InputError(
+                f"{shown(key)}: no item of identity or protocol; the items are "
+                f"{', '.join((*Identity.model_fields, *Protocol.model_fields))}"
+            )
+    return identity, protocol
+
+
+def _results(runs: list[Run]) -> Results:
+    samples = [s for r in runs for s in r.samples]
+
+    def all_of(name: str) -> Any:
+        values = [getattr(r, name) for r in runs]
+        return statistics.fmean(values) if values and None not in values else None
+
+    def total(name: str) -> int | None:
+        values = [getattr(r, name) for r in runs]
+        return sum(values) if None not in values else None
+
+    return Results(
+        evidence=Evidence.REPORTED,
+        requests=total("requests"),
+        usable=total("completed"),
+        errors=total("failed"),
+        **{name: _joined([getattr(r, name) for r in runs], name, samples) for name in SPREADS},
+        output_tokens_per_s=all_of("output_tokens_per_s"),
+        requests_per_s=all_of("requests_per_s"),
+        accepted_tokens_per_step=all_of("accepted_tokens_per_step"),
+        goodput=tuple(g for r in runs for g in r.goodput) if len(runs) == 1 else (),
+        repetitions=tuple(_repetition(i, r) for i, r in enumerate(runs)),
+    )
+
+
+def _joined(found: list[Spread | None], name: str, samples: list[Any]) -> Spread | None:
+    known = [f for f in found if f is not None]
+    if len(found) == 1 or not known:
+        return known[0] if known else None
+    if samples and name in type(samples[0]).model_fields:
+        return Spread.of((getattr(s, name) for s in samples), Evidence.REPORTED)
+    counts = [f.n for f in known]
+    bounds = {k: [getattr(f, k) for f in known] for k in ("low", "high")}
+    middle = statistics.fmean(f.median for f in known)
+    return Spread(
+        n=sum(c for c in counts if c) if None not in counts else None,
+        median=middle, centre="mean", evidence=Evidence.REPORTED,
+        low=min(bounds["low"]) if None not in bounds["low"] else None,
+        high=max(bounds["high"]) if None not in bounds["high"] else None,
+    )  # fmt: skip
+
+
+def _repetition(number: int, run: Run) -> Repetition:
+    return Repetition(
+        number=number, requests=run.requests or 0, completed=run.completed or 0,
+        duration_s=run.duration_s, requests_per_s=run.requests_per_s,
+        output_tokens_per_s=run.output_tokens_per_s, ttft_s=run.ttft_s, itl_s=run.itl_s,
+        end_to_end_s=run.end_to_end_s, intended_end_to_end_s=run.intended_end_to_end_s,
+        decode_tokens_per_s=run.decode_tokens_per_s,
+        prefill_tokens_per_s=run.prefill_tokens_per_s,
+    )  # fmt: skip
+
+
+def _day(text: str | None, path: Path) -> tuple[str, str]:
+    """Return the day of the run and what it was read from; stamps differ between harnesses."""
+    stamp = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", text or "")
+    if stamp:
+        return "-".join(stamp.groups()), "taken in as it is"
+    seconds, note = number(text), "taken in as it is"
+    if seconds is None or not 1e9 < seconds < 1e11:
+        seconds, note = path.stat().st_mtime, "taken in as it is; the date is the file's"
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).date().isoformat(), note

@@ -1,0 +1,65 @@
+"""One run as another harness reported it, before it becomes part of a passport."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stackchoice.confirm.identity import Basis
+from stackchoice.confirm.passport import Lengths
+from stackchoice.confirm.results import Goodput
+from stackchoice.facts.datum import Record
+from stackchoice.load.records import Sample, Spread
+
+
+class Found(Record):
+    """Fields of :class:`Identity` with how the file knows them."""
+
+    items: dict[str, Any]
+    basis: Basis = Basis.REPORTED
+    where: str = "the result file"
+
+
+class Run(Record):
+    """What a file says of one run. None: it does not say.
+
+    ``asked`` are the plain settings of the load; runs that agree in it are repetitions of one arm.
+    """
+
+    harness: str
+    harness_version: str | None = None
+    label: str | None = None
+    asked: dict[str, Any] = {}
+    identity: tuple[Found, ...] = ()
+    concurrency: int | None = None
+    rate_per_s: float | None = None
+    arrival: str | None = None
+    sampling: dict[str, str | int | float | bool] | None = None
+    input_lengths: Lengths | None = None
+    output_lengths: Lengths | None = None
+    warm_up: str | None = None
+    warm_up_requests: int | None = None
+    cached_share: float | None = None
+    prompts: str | None = None
+    seed: int | None = None
+    requests: int | None = None
+    completed: int | None = None
+    failed: int | None = None
+    duration_s: float | None = None
+    ttft_s: Spread | None = None
+    itl_s: Spread | None = None
+    gap_s: Spread | None = None
+    end_to_end_s: Spread | None = None
+    intended_end_to_end_s: Spread | None = None
+    decode_tokens_per_s: Spread | None = None
+    prefill_tokens_per_s: Spread | None = None
+    output_tokens_per_s: float | None = None
+    requests_per_s: float | None = None
+    achieved_concurrency: float | None = None
+    accepted_tokens_per_step: float | None = None
+    goodput: tuple[Goodput, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    started_at: str | None = None
+    ended_at: str | None = None
+    broken: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,129 @@
+"""Passports by name or path: shipped ones, one's own, and results of other harnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stackchoice.compare import Comparison, compare
+from stackchoice.compare.metrics import Slo
+from stackchoice.confirm.kept import load_passport, read_bounded, save_passport
+from stackchoice.confirm.passport import Passport, PassportError
+from stackchoice.errors import InputError
+from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import read_yaml, shown
+from stackchoice.importers import import_results
+
+END = ".passport.json"
+SLO_NAMES = {"ttft": "ttft_s", "itl": "itl_s", "e2e": "end_to_end_s"}
+
+
+def shipped() -> list[str]:
+    """Return the names of the passports that come with the package."""
+    return sorted(p.name.removesuffix(END) for p in (data_dir() / "passports").glob(f"*{END}"))
+
+
+def find(name: str | Path) -> Path:
+    """Return the file of a passport: a path, or the name of a shipped one."""
+    path = Path(name)
+    if not path.exists() and str(name) in shipped():
+        return data_dir() / "passports" / f"{name}{END}"
+    if path.exists() or path.suffix in (".json", ".jsonl", ".csv", ".md", ".txt"):
+        return path
+    raise PassportError(
+        f"{shown(name)}: no such file, and no passport of that name comes with the package; they "
+        f"are: {', '.join(shipped())}"
+    )
+
+
+def load_arms(names: Sequence[str | Path]) -> list[Passport]:
+    """Load passports; a result file of another harness is taken in as what it says."""
+    arms: list[Passport] = []
+    for name in names:
+        path = find(name)
+        if '"stackchoice-passport/' in read_bounded(path, "give a passport")[:4096]:
+            arms.append(load_passport(path))
+        else:
+            arms += import_results(path)
+    return arms
+
+
+def compare_files(
+    names: Sequence[str | Path], *, slo: str = "", by: str | None = None,
+    vary: Sequence[str] = (), same: Sequence[str] = (), facts: Facts | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare arms by their files; ``slo`` as ``ttft=0.5,itl=0.03,e2e=10`` in seconds."""
+    return compare(load_arms(names), facts or load_facts(), slo=read_slo(slo), by=by,
+                   vary=vary, same=same)  # fmt: skip
+
+
+def read_slo(text: str) -> Slo | None:
+    """Read an objective; None when empty.
+
+    Raises
+    ------
+    InputError
+        When a name or a number is none.
+    """
+    if not text:
+        return None
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            seconds = float(value)
+            found[SLO_NAMES[name.strip()]] = seconds
+            if not 0 < seconds < 1e6:
+                raise ValueError
+        except (KeyError, ValueError):
+            raise InputError(
+                f"--slo {shown(part)!r}: no objective; write seconds like ttft=0.5,itl=0.03,e2e=10"
+            ) from None
+    return Slo(**found)
+
+
+def import_file(
+    path: Path, *, arm: str | None = None, declare: Sequence[str] = (), out: Path | None = None
+) -> list[tuple[Passport, Path]]:
+    """Take in a result file and write its passports beside it, or into ``out``."""
+    found = import_results(path, arm=arm, declared=read_declared(declare))
+    folder = out or path.parent
+    written = []
+    for number, passport in enumerate(found, 1):
+        stem = path.name.split(".")[0] + (f"-{number}" if len(found) > 1 else "")
+        written.append((passport, save_passport(passport, folder / f"{stem}{END}")))
+    return written
+
+
+def read_declared(pairs: Sequence[str]) -> dict[str, object]:
+    """Read ``KEY=VALUE`` pairs; numbers become numbers, ``sampling_settings=`` a mapping."""
+    declared: dict[str, object] = {}
+    for pair in pairs:
+        key, mark, value = pair.partition("=")
+        if not mark or not key.strip():
+            raise InputError(
+                f"--declare {shown(pair)!r}: no KEY=VALUE; write model_revision=abc123"
+            )
+        declared[key.strip()] = _value(value.strip())
+    return declared
+
+
+def read_declared_file(path: Path) -> dict[str, object]:
+    """Read declared items from a YAML file."""
+    tree = read_yaml(path)
+    if not isinstance(tree, dict):
+        raise InputError(f"{path}: no mapping of items; write one `key: value` a line")
+    return tree
+
+
+def _value(text: str) -> object:
+    if "=" in text or (":" in text and "," in text):
+        pairs = (p.replace(":", "=", 1).partition("=") for p in text.split(","))
+        return {k.strip(): _value(v.strip()) for k, _, v in pairs}
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
