@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stackchoice.errors import InputError, ScenarioError
+from stackchoice.errors import InputError, ScenarioError, known_names
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
@@ -169,5 +169,5 @@ def _machine(name: str, facts: Facts) -> Machine:
 
 def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
     return ScenarioError(
-        f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
+        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
     )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stackchoice.errors import ConfigError, InputError, ScenarioError
+from stackchoice.errors import ConfigError, InputError, ScenarioError, known_names
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
 from stackchoice.facts.records import Artifact, Model
@@ -188,24 +188,30 @@ def describe_sizing(found: Sizing) -> str:
         lines.append(f"  {row.basis}: {pool} left, {live} live by quotient ({row.evidence.value})")
     for admitted in found.admissions:
         live = "unknown" if admitted.live_sequences is None else admitted.live_sequences
+        counted = f"{live} ({admitted.evidence.value})"
+        if admitted.refused:
+            counted = admitted.refused
+        elif admitted.rule == "quotient":
+            counted += ", by quotient: its own admission is not sourced"
         lines.append(
             f"    {admitted.engine} {admitted.release}, {admitted.settings}, on {admitted.basis}: "
-            f"{live} ({admitted.evidence.value})"
+            f"{counted}"
         )
     fits = any(row.live_sequences for row in found.rows)
-    if fits and found.speed is not None and found.speed.decode is not None:
-        low, high = found.speed.decode.low, found.speed.decode.high
-        ceiling = found.speed.decode_ceiling_tokens_per_s
+    if fits and found.speed is not None:
+        decode, ceiling = found.speed.decode, found.speed.decode_ceiling_tokens_per_s
         lines.append(
-            f"  one stream decodes {low:,.1f} to {high:,.1f} tokens/s, at most {ceiling:,.1f} "
-            f"({found.speed.decode.evidence.value}; {'; '.join(found.speed.decode.rests_on)})"
-        )
+            "  how fast one stream decodes is unknown" if decode is None or ceiling is None
+            else f"  one stream decodes {decode.low:,.1f} to {decode.high:,.1f} tokens/s, at most "
+            f"{ceiling:,.1f} ({decode.evidence.value}; {'; '.join(decode.rests_on)})"
+        )  # fmt: skip
         lines += [f"  unknown: {what}" for what in found.speed.unknown]
     for engine, cures in found.cures.items():
         for cure in cures.cures:
+            freed = f", {cure.freed_bytes / GB:,.1f} GB freed a device" if cure.freed_bytes else ""
             lines.append(
-                f"  cure for {engine}: {cure.kind}, {cure.what}: {cure.live_sequences} sequences, "
-                f"{cure.freed_bytes / GB:,.1f} GB freed a device; {cure.note}"
+                f"  cure for {engine}: {cure.kind}, {cure.what}: {cure.live_sequences} sequences "
+                f"({cure.admission.evidence.value}){freed}; {cure.note}"
             )
         lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
     return "\n".join(lines)
@@ -213,5 +219,5 @@ def describe_sizing(found: Sizing) -> str:
 
 def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
     return ScenarioError(
-        f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
+        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
     )
