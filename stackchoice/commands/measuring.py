@@ -11,7 +11,6 @@ import typer
 from stackchoice.commands.options import JsonFlag, OutDir
 from stackchoice.errors import EndpointError, InputError, ScenarioError
 
-
 #: Fields of a spending cap whose option has another name.
 SPEND = {
     "usd": "spend-cap", "usd_per_million_input_tokens": "input-price",
