@@ -10,11 +10,13 @@ from stackchoice.errors import ConfigError, InputError, ScenarioError, known_nam
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
 from stackchoice.facts.records import Artifact, Model
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.own_rates import own_rates
 
+#: As a scenario allows.
+MAX_CONTEXT_TOKENS, MAX_DEVICES, MAX_WEIGHTS_GB = 100_000_000, 1024, 1_000_000
 #: A config.json is some kilobytes; mixed-precision files reach a hundred.
 MAX_CONFIG_BYTES = 16 * 2**20
 
@@ -60,8 +62,14 @@ def size_by_name(
             f"them, its lanes (pcie5 x8); known: {', '.join(facts.links)}"
         )
     path = Path(model)
+    _check_sizes(context_tokens, devices, weights_gb, kv_dtype, facts)
     if model in facts.models:
         chosen = facts.models[model]
+        if weights_gb is not None:
+            raise InputError(
+                f"weights_gb {weights_gb:g} belongs to a config.json; the weights of {model} are "
+                "known, leave it out"
+            )
     elif path.suffix == ".json" or path.exists():
         chosen = model_of_config(path, weights_gb)
     else:
@@ -92,10 +100,31 @@ def size_by_name(
     )
 
 
+def _check_sizes(
+    context_tokens: int, devices: int, weights_gb: float | None, kv_dtype: str | None, facts: Facts
+) -> None:
+    """Refuse numbers that no machine has, before the arithmetic meets them."""
+    for name, value, most in (
+        ("context", context_tokens, MAX_CONTEXT_TOKENS), ("devices", devices, MAX_DEVICES)
+    ):  # fmt: skip
+        if not 1 <= value <= most:
+            raise InputError(f"{name} {shown(value)} is not possible; write 1 to {most:,}")
+    if weights_gb is not None and not 0 < weights_gb <= MAX_WEIGHTS_GB:
+        raise InputError(
+            f"weights_gb {weights_gb:g} is not possible; write more than 0 and at most "
+            f"{MAX_WEIGHTS_GB:,}, or leave it out when it is not known"
+        )
+    if kv_dtype is not None and facts.memory.kv_format(kv_dtype) is None:
+        known = [one.id for one in facts.memory.kv_formats]
+        raise InputError(
+            f"kv_dtype {shown(kv_dtype)!r} is not known; write one of {', '.join(known)}"
+        )
+
+
 def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
     """Return a model that is only a ``config.json``: its layers known, its parameters not."""
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             raw = file.read(MAX_CONFIG_BYTES + 1)
         if len(raw) > MAX_CONFIG_BYTES:
             raise ConfigError(f"{path}: more than {MAX_CONFIG_BYTES} bytes is no config.json")

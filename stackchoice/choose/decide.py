@@ -34,6 +34,7 @@ from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, trace
 from stackchoice.errors import ScenarioError, known_names
+from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
@@ -168,6 +169,9 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
                 "use facts = with_machine(facts, probe) before decide"
             )
         known("candidates.machines", machine.id, list(facts.machines))
+        link = machine.interconnect
+        if link and not any(names_link(link, one) for one in facts.links.values()):
+            known("candidates.machines.interconnect", link, list(facts.links))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
     for engine in scenario.team.engine_work:
