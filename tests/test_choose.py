@@ -437,3 +437,18 @@ def test_decide_reads_no_file_clock_or_network(name, monkeypatch, facts):
     decision = decide(scenario, facts)
     monkeypatch.undo()
     assert decision == decide(scenario, facts)
+
+
+def test_a_count_in_a_reason_carries_its_class(facts):
+    reasons = [c.reason for c in decide(load_scenario("json-chat"), facts).candidates]
+    counted = [reason for reason in reasons if "live sequences by" in reason]
+    assert counted
+    assert all("(assumed)" in reason for reason in counted)
+
+
+def test_a_configuration_on_several_devices_says_how_many(changed, facts):
+    two = [{"id": "h100_sxm", "count": 2, "devices_per_replica": 2}]
+    decision = decide(changed("json-chat", candidates__machines=two), facts)
+    titles = [c.title for c in decision.candidates if c.machine]
+    assert titles
+    assert all("2 x H100 SXM 80GB" in title for title in titles)

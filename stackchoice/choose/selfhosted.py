@@ -22,7 +22,7 @@ from stackchoice.choose.site import (
     speed_at,
     traffic,
 )
-from stackchoice.facts.datum import Evidence
+from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.scenario import Point, Scenario
@@ -169,5 +169,6 @@ def _kept(site: Site | None) -> str:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"
-    said = fallback_text(site)
-    return f"fits; {site.live_sequences} live sequences by {by}" + (said and f"; {said}")
+    given = [site.admission.evidence] if site.admission is not None else []
+    known, said = weakest(site.row.evidence, *given).value, fallback_text(site)
+    return f"fits; {site.live_sequences} live sequences by {by} ({known})" + (said and f"; {said}")
