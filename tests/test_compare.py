@@ -288,8 +288,11 @@ def test_presets_are_named(facts):
     assert preset_name(Protocol(sampling_settings={"temperature": 0}), model) == "greedy"
     assert preset_name(Protocol(sampling_settings={"temperature": 0.3}), model) is None
     assert preset_name(Protocol(sampling_settings={"top_p": 0.95}), model) is None
-    x, y = (arm(n, identity={"model": "Qwen/Qwen3.8-27B"}, protocol={
-        "sampling_settings": p.sampling_settings}) for n, p in (("a", thinking), ("b", instruct)))  # fmt: skip
+    x, y = (
+        arm(n, identity={"model": "Qwen/Qwen3.8-27B"},
+            protocol={"sampling_settings": p.sampling_settings})
+        for n, p in (("a", thinking), ("b", instruct))
+    )  # fmt: skip
     part = next(i for i in fairness(x, y, facts) if i.id == "decoding").parts[0]
     assert part.first.startswith("thinking (temperature 1")
     assert part.second.startswith("instruct (temperature 0.7")

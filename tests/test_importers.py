@@ -113,7 +113,7 @@ SGLANG = {
     "mean_ttft_ms": 50.0, "median_ttft_ms": 45.0, "p99_ttft_ms": 120.0, "mean_tpot_ms": 8.0,
     "median_tpot_ms": 7.5, "p99_tpot_ms": 12.0, "mean_itl_ms": 16.0, "median_itl_ms": 15.0,
     "p99_itl_ms": 40.0, "concurrency": 20.5, "accept_length": 2.5,
-    "cache_report": {"cache_hit_rate_pct": 25.0, "total_prompt_tokens": 1, "total_cached_tokens": 1},
+    "cache_report": {"cache_hit_rate_pct": 25.0, "total_prompt_tokens": 1},
 }  # fmt: skip
 
 
@@ -171,8 +171,8 @@ def test_guidellm(tmp_path):
               "backend": {"model": "org/m", "extras": {"body": {"temperature": 0.7}}},
               "warmup": {"percent": None, "value": 5.0}, "cooldown": {"value": None}}  # fmt: skip
     tree = {"metadata": {"guidellm_version": "0.8.1"}, "benchmarks": [guide(config)],
-            "config": {"spec": {"data": [{"kind": "synthetic_text", "prompt_tokens": 512,
-                                          "output_tokens": 128}], "seed": {"value": 42}}}}  # fmt: skip
+            "config": {"spec": {"seed": {"value": 42}, "data": [
+                {"kind": "synthetic", "prompt_tokens": 512, "output_tokens": 128}]}}}  # fmt: skip
     p = one(written(tmp_path, "g.json", tree))
     assert (p.results.requests, p.results.usable, p.results.errors) == (204, 200, 3)
     assert p.results.ttft_s.median == pytest.approx(0.08)

@@ -1,4 +1,4 @@
-"""The passport: every item a field with its origin, one file, one schema, escaped wherever shown."""
+"""The passport: every item a field with its origin, one file, one schema, escaped when shown."""
 
 from __future__ import annotations
 
@@ -11,31 +11,36 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from passport_samples import arm
+from passport_samples import arm, sample
 
-from stackchoice.confirm import Passport, PassportError
+from stackchoice.arm_identity import arm_identity
+from stackchoice.compare import fairness
+from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.account import read_account
-from stackchoice.confirm.assess import _identified, _same_process
+from stackchoice.confirm.assess import _cache_state, _identified, _same_process
+from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
 from stackchoice.confirm.results import Results
+from stackchoice.confirmation import without_texts
+from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.passports import find, load_arms, read_declared, shipped
 
 #: What the seed's four parts list, item by item, and the field that holds it.
 ITEMS = {
-    Identity: "model model_revision artifact artifact_revision runtime runtime_build driver kernels "
-    "chat_template weight_format kv_format recurrent_state_format speculative_decoder torch toolkit "
-    "packages gpu operating_system settings effective_settings context_tokens kv_pool_tokens "
-    "manifest_sha256",
+    Identity: "model model_revision artifact artifact_revision runtime runtime_build driver "
+    "kernels chat_template weight_format kv_format recurrent_state_format speculative_decoder "
+    "torch toolkit packages gpu operating_system settings effective_settings context_tokens "
+    "kv_pool_tokens manifest_sha256",
     Protocol: "prompt_version harness harness_revision scorer_revision sampling reasoning_policy "
     "output_budget_tokens input_lengths output_lengths concurrency arrival_pattern "
     "prefix_cache_state warm_up repetitions seed",
-    Validity: "canaries_before configured_context_tokens realised_context_tokens realised_kv_tokens "
-    "discard_rules discard_rules_sha256 admission_rejected length_truncated "
+    Validity: "canaries_before configured_context_tokens realised_context_tokens "
+    "realised_kv_tokens discard_rules discard_rules_sha256 admission_rejected length_truncated "
     "schema_or_tool_failures completed_but_wrong discarded_runs hold",
     Results: "ttft_s itl_s decode_tokens_per_s end_to_end_s output_tokens_per_s peak_memory_bytes "
     "errors restarts wall_power_w energy_j",
@@ -127,8 +132,11 @@ VLLM_METRICS = """
 # HELP process_start_time_seconds Start time of the process since unix epoch in seconds.
 process_start_time_seconds 1.79e+09
 vllm:num_requests_running{model_name="m"} 0.0
-vllm:cache_config_info{block_size="16",cache_dtype="fp8",enable_prefix_caching="True",num_gpu_blocks="1000",mamba_block_size="None",sliding_window="None"} 1.0
 """
+VLLM_METRICS += (
+    'vllm:cache_config_info{block_size="16",cache_dtype="fp8",enable_prefix_caching="True",'
+    'num_gpu_blocks="1000",mamba_block_size="None",sliding_window="None"} 1.0\n'
+)
 
 
 def test_vllms_account():
@@ -163,7 +171,8 @@ def test_llamacpps_account():
 def test_sglangs_account_keeps_no_secret():
     info = {"model_path": "org/m", "version": "0.5.9", "kv_cache_dtype": "fp8_e5m2",
             "api_key": "sk-1", "admin_api_key": "sk-2", "hf_token": "hf-3",
-            "max_total_num_tokens": 1000, "internal_states": [{"last_gen_throughput": 1.0}]}  # fmt: skip
+            "max_total_num_tokens": 1000,
+            "internal_states": [{"last_gen_throughput": 1.0}]}  # fmt: skip
     for path in ("/server_info", "/get_server_info"):
         said = read_account({path: json.dumps(info)})
         assert (said.engine, said.version, said.kv_pool_tokens) == ("sglang", "0.5.9", 1000)
@@ -171,8 +180,11 @@ def test_sglangs_account_keeps_no_secret():
         assert not any(secret in text for secret in ("sk-1", "sk-2", "hf-3"))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 9000, '{"a":' * 9000, '{"x":1e999}',
-                                  '{"data":[1,null,{"id":5}]}', "\x00", "a{b=\"c\"} nan"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "{", "[" * 9000, '{"a":' * 9000, '{"x":1e999}', "\x00",
+     '{"data":[1,null,{"id":5}]}', 'a{b="c"} nan'],
+)  # fmt: skip
 def test_a_hostile_account_is_only_unknown(text):
     paths = ("/v1/models", "/version", "/props", "/slots", "/metrics", "/server_info")
     said = read_account(dict.fromkeys(paths, text), {}, "m")
@@ -183,10 +195,8 @@ def test_identity_of_an_endpoint_is_read_and_what_was_asked_for_is_declared():
     endpoint = Endpoint(base_url="http://h", model="m")
     unlisted = _identified(Identity(), endpoint, read_account({}, {}, "m"))
     assert unlisted.origin("model").basis is Basis.DECLARED
-    listed = _identified(
-        Identity(), endpoint,
-        read_account({"/v1/models": '{"data":[{"id":"m"}]}', "/version": '{"version":"1"}'}, {}, "m"),
-    )  # fmt: skip
+    texts = {"/v1/models": '{"data":[{"id":"m"}]}', "/version": '{"version":"1"}'}
+    listed = _identified(Identity(), endpoint, read_account(texts, {}, "m"))
     assert listed.origin("model").basis is Basis.READ
     assert listed.origin("runtime_build").where == "/version"
 
@@ -201,6 +211,50 @@ def test_a_server_that_was_started_anew_is_noticed():
     two = [seen("server", 1.0), seen("server_after", 1.0), seen("server", 2.0, 1),
            seen("server_after", 2.0, 1)]  # fmt: skip
     assert _same_process(two) is True
+
+
+@pytest.mark.parametrize(
+    ("prompts", "cached", "word"),
+    [("own", None, "meant cold"), ("own", 0.0, "cold"), ("own", 0.3, "partly warm"),
+     ("own", 0.9, "partly warm"), ("same", None, "meant warm"), ("same", 0.9, "warm"),
+     ("same", 0.0, "cold")],
+)  # fmt: skip
+def test_the_state_of_the_prefix_cache_is_what_the_server_counted(prompts, cached, word):
+    text, state = _cache_state(Plan(prompts=prompts), cached)
+    assert state == word
+    assert text.startswith(word)
+
+
+def test_identity_from_a_log_and_declarations(tmp_path, facts):
+    log = data_dir() / "samples" / "vllm_start.log"
+    found = arm_identity(["model_revision=abc", "kv_format=typed"], log=log, facts=facts)
+    assert found.runtime == "vllm"
+    assert found.origin("runtime").basis is Basis.LOGGED
+    assert found.origin("model_revision").basis is Basis.DECLARED
+    pool = found.origin("kv_pool_tokens")
+    assert pool is None or "line" in pool.where
+    for pair, reason in (("speed=1", "no item of id"), ("server=x", "no item"), ("x", "VALUE"),
+                         ("slots=many", "slots")):  # fmt: skip
+        with pytest.raises(InputError, match=reason):
+            arm_identity([pair])
+
+
+def test_the_hash_of_a_checkpoint_names_the_model(tmp_path, facts):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text('{"model_type": "llama"}')
+    first, second = (arm_identity(checkpoint=tmp_path / n, facts=facts) for n in "ab")
+    assert first.manifest_sha256 == second.manifest_sha256
+    x, y = arm("x", identity={"manifest_sha256": first.manifest_sha256, "model": "one"}), arm(
+        "y", identity={"manifest_sha256": second.manifest_sha256, "model": "two"})  # fmt: skip
+    assert next(i for i in fairness(x, y, facts) if i.id == "model").status == "identical"
+
+
+def test_without_raw_no_word_of_an_answer_is_kept():
+    told = CanaryOutcome(id="sum", result="passed", text="secret answer")
+    p = arm(validity={"canaries_before": (told,)})
+    p = p.model_copy(update={"samples": (sample(0.1, text="secret answer", reasoning="secret"),)})
+    assert "secret" not in without_texts(p).model_dump_json()
 
 
 # The machine under it.
@@ -255,7 +309,7 @@ def test_commands(tmp_path):
 
 
 def test_declared_pairs():
-    assert read_declared(["seed=5", "model=a=b" if False else "model=a"]) == {
+    assert read_declared(["seed=5", "model=a"]) == {
         "seed": 5, "model": "a"}  # fmt: skip
     assert read_declared(["sampling_settings=temperature=0.7,top_p=0.8"]) == {
         "sampling_settings": {"temperature": 0.7, "top_p": 0.8}

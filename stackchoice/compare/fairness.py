@@ -229,7 +229,8 @@ def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     warm = [p.warm_up_requests if p.warm_up_requests is not None else p.warm_up for p in (x, y)]
     caches = x.cache, y.cache
     cache = None
-    if None not in caches and set(caches) != {"cold", "meant cold"}:
+    unproven = ({"cold", "meant cold"}, {"warm", "meant warm"})
+    if None not in caches and set(caches) not in unproven:
         cache = caches[0] == caches[1]
         shares = a.validity.largest_cached_share, b.validity.largest_cached_share
         if cache and caches[0] == "partly warm":

@@ -61,7 +61,7 @@ class Protocol(Record):
     rate_per_s: float | None = None
     arrival_pattern: str | None = None
     prefix_cache_state: str | None = None
-    cache: Literal["cold", "meant cold", "partly warm", "warm"] | None = None
+    cache: Literal["cold", "meant cold", "partly warm", "warm", "meant warm"] | None = None
     warm_up: str | None = None
     warm_up_requests: int | None = None
     window_s: float | None = None
