@@ -81,9 +81,18 @@ def test_an_engine_without_rules_is_unknown():
 
 def test_a_mode_nobody_read_is_unknown_and_names_itself():
     asked = {"pool_bytes": POOL_A, "context_tokens": 8192}
-    found = admit("vllm", "0.22.0", QWEN, settings={"mamba_cache_mode": "all"}, **asked)
+    settings = {"mamba_cache_mode": "all", "enable_prefix_caching": True}
+    mamba = {
+        "model_type": "bamba", "num_hidden_layers": 4, "attn_layer_indices": [2],
+        "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096,
+        "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1,
+        "mamba_d_conv": 4, "dtype": "bfloat16",
+    }  # fmt: skip
+    found = admit("vllm", "0.22.0", mamba, settings=settings, **asked)
     assert found.live_sequences is None
     assert "mamba_cache_mode" in found.notes[0]
+    # Gated DeltaNet does not support it, and the release falls back to align
+    assert admit("vllm", "0.22.0", QWEN, settings=settings, **asked).live_sequences is not None
 
 
 @given(

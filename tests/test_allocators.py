@@ -404,3 +404,20 @@ def test_latent_keys_do_not_make_every_class_keep_a_latent():
     with pytest.raises(UnknownRuleError, match="minicpm3"):
         ask("vllm", "0.33.0", mini).layout()
     assert ask("sglang", "0.5.23", mini).layout().kv_bytes_per_token == 62 * 288 * 2
+
+
+@pytest.mark.parametrize(("release", "settings", "copies"), [
+    ("0.28.0", {"enable_prefix_caching": True}, 2),
+    ("0.28.0", {"enable_prefix_caching": False, "mamba_cache_mode": "align"}, 1),
+    ("0.26.0", {"mamba_cache_mode": "align"}, 1),  # prefix caching is off by default
+    ("0.26.0", {"enable_prefix_caching": True, "mamba_cache_mode": "align"}, 2),
+    ("0.26.0", {"enable_prefix_caching": True}, None),
+])  # fmt: skip
+def test_the_mode_of_states_follows_prefix_caching(release, settings, copies):
+    """MambaModelConfig: none without it; until 0.26 Mamba classes default to ``all``, not read."""
+    asked = ask("vllm", release, GRANITE_TINY, kv_dtype="bf16", settings=settings)
+    if copies is None:
+        with pytest.raises(UnknownRuleError, match="'all'"):
+            vllm.plan(asked)
+    else:
+        assert next(g.fixed_blocks for g in vllm.plan(asked).groups if g.kind == "state") == copies

@@ -18,6 +18,10 @@ from stackchoice.fit.cache import LayerGroup
 HIGHEST_PADDING_LIMIT = 1.5
 
 
+#: Kinds of states whose classes support the mode ``all`` (``SupportsMambaPrefixCaching``).
+MODE_ALL = ("mamba", "mamba2")
+
+
 class Group(Record):
     """Equal groups of layers. ``fixed_blocks`` are those of a request whatever its length."""
 
@@ -180,7 +184,7 @@ def _hybrid(launch: Launch, full: list[LayerGroup], state: LayerGroup) -> Plan:
     block = max(wanted, align * blocks(state_page, align * token_bytes))
     page = block * token_bytes
     size = _group_size(launch, [attention, state.layers])
-    mode = launch.settings.get("mamba_cache_mode") or ("align" if launch.prefix_caching else "none")
+    mode = _state_mode(launch, state.kind)
     if mode == "all":
         raise UnknownRuleError("mamba_cache_mode 'all' rounds to the kernel's chunk, not read")
     copies = launch.need("state_copies_prefix_caching") if mode == "align" else 1
@@ -196,6 +200,20 @@ def _hybrid(launch: Launch, full: list[LayerGroup], state: LayerGroup) -> Plan:
         notes=[str(launch.fact("steady_state_note", "hybrid"))] if mode == "align" else [],
         **_common(launch),
     )  # fmt: skip
+
+
+def _state_mode(launch: Launch, kind: str) -> str:
+    """Return the mode that states are cached in: none without prefix caching, whatever is set.
+
+    Where ``all`` is set and the layers do not support it, and where none is set, the release's own.
+    """
+    if not launch.prefix_caching:
+        return "none"
+    stated = launch.settings.get("mamba_cache_mode")
+    own = launch.need("state_mode", kind)
+    if stated in (None, "none") or (stated == "all" and kind not in MODE_ALL):
+        return own
+    return stated
 
 
 def _latent(full: list[LayerGroup]) -> bool:
