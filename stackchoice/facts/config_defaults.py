@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from stackchoice.facts.datum import Evidence, Record, Source
+from stackchoice.facts.place import data_dir
+from stackchoice.facts.yaml import read_facts
 
 
 class ConfigDefaults(Record):
@@ -12,3 +17,10 @@ class ConfigDefaults(Record):
     values: dict[str, bool | int]
     evidence: Evidence = Evidence.STATED
     source: Source
+
+
+@cache
+def class_defaults() -> dict[str, dict[str, Any]]:
+    """Return the defaults by model type, a table of the package that no own facts change."""
+    rows = read_facts(data_dir() / "config_defaults.yaml")["config_defaults"]
+    return {row["id"]: row["values"] for row in rows}

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
-from stackchoice.facts.config_defaults import ConfigDefaults
+from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
@@ -28,6 +28,7 @@ from stackchoice.facts.measurements import (
     read_measurements,
     read_serving,
 )
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
@@ -152,13 +153,6 @@ class Facts(Record):
         return frame(datum_rows(self.model_dump(mode="json")))
 
 
-def data_dir() -> Path:
-    """Return the folder of facts: inside an installed wheel, else beside the package."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "data"
-    return inside if inside.is_dir() else package.parent / "data"
-
-
 def load_facts(folder: Path | str | None = None, overlay: Path | str | None = None) -> Facts:
     """Load and check the fact base.
 
@@ -202,6 +196,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
+    class_defaults()  # read with the facts, so that nothing after them reads a file
     read: dict[str, Any] = _tree(folder, digest, whole=True)
     lists: dict[str, Any] = {}
     for name in MEMORY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
-from stackchoice.facts.load import load_facts
+from stackchoice.facts.config_defaults import class_defaults
 
 #: Older notations of the same quantity, in the order they are tried.
 NAMES = {
@@ -60,11 +60,11 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
 def _with_defaults(text: dict[str, Any], nested: bool) -> dict[str, Any]:
     """Return a config with its class's defaults under keys that it does not have."""
     kind = text.get("model_type")
-    found = load_facts().config_defaults.get(kind) if isinstance(kind, str) else None
+    found = class_defaults().get(kind) if isinstance(kind, str) else None
     if found is None:
         return text
     silent = {
-        key: value for key, value in found.values.items()
+        key: value for key, value in found.items()
         if (nested or key in SILENT) and not any(name in text for name in NAMES.get(key, (key,)))
     }  # fmt: skip
     if "_sliding_window_pattern" in text:
