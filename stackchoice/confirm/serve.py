@@ -24,7 +24,11 @@ def main() -> None:
     params.model_alias = {options.model.stem}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.n_parallel = 1
+    params.n_parallel = options.slots
+    params.kv_unified = False  # every slot has its own share, as the passport says
+    params.cache_prompt = bool(options.prefix_cache)
+    if not options.prefix_cache:
+        params.cache_ram_mib = 0
     params.n_ctx = options.context
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.n_gpu_layers = 0
@@ -49,6 +53,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--slots", type=int, default=1)
+    parser.add_argument("--prefix-cache", type=int, default=1)
     return parser.parse_args()
 
 
