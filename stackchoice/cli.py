@@ -21,6 +21,7 @@ from stackchoice.commands.measuring import (
 )
 from stackchoice.commands.passports import compare_command, passport_command
 from stackchoice.commands.reading import inspect_command
+from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.version import VERSION
@@ -35,6 +36,7 @@ COMMANDS = {
     "cost": cost_command,
     "readlog": readlog_command,
     "confirm": confirm_command,
+    "sweep": sweep_command,
     "passport": passport_command,
     "compare": compare_command,
     "report": report_command,
