@@ -91,7 +91,8 @@ def test_code_is_run_and_its_output_compared(text: str, expected: tuple) -> None
     "code",
     [
         "open('/etc/passwd')", "import os; os.listdir('/')", "import os; os.fork()",
-        "import os; os.kill(os.getppid(), 9)", "import socket", "import ctypes; assert ctypes.CDLL(None).socket(2, 1, 0) >= 0",
+        "import os; os.kill(os.getppid(), 9)", "import socket",
+        "import ctypes; assert ctypes.CDLL(None).socket(2, 1, 0) >= 0",
         "import os; os.execv('/bin/sh', ['sh'])", "x = 'a' * 10**10",
         "print('x' * 10**7)", "while True: pass",
     ],

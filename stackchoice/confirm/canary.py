@@ -193,7 +193,7 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
     read = hashlib.sha256()
     version = 0
     for path in paths:
-        for at in (path, *_included(path)):
+        for at in (*_included(path), path):
             file = _file(at)
             fits = any(fnmatch.fnmatch(model.lower(), p.lower()) for p in file.models)
             if file.models and not fits:
