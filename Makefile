@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 MEASURED := reports/this-machine.passport.json
 
-.PHONY: report measure sample test lint lab doctor clean
+.PHONY: report measure sample test lint lab doctor wheelhouse courseware clean
 
 report: $(READY) $(MEASURED)
 	$(BIN)/stackchoice report json-chat
@@ -36,6 +36,14 @@ lab: $(READY)
 
 doctor: $(READY)
 	$(BIN)/stackchoice doctor
+
+# Wheels for a workshop without internet; run it on each kind of laptop, into the same folder.
+wheelhouse: $(READY)
+	$(BIN)/python -m stackchoice.workshop.wheelhouse wheelhouse
+
+# The stored outputs of the workshop's solutions.
+courseware: $(READY)
+	$(BIN)/python -m stackchoice.workshop.solutions
 
 $(READY): pyproject.toml data/embedded.yaml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'

@@ -13,6 +13,7 @@ from stackchoice.choose import Decision, decide
 from stackchoice.confirm import (
     Endpoint,
     Engine,
+    Identity,
     Passport,
     Plan,
     ProbedMachine,
@@ -44,7 +45,13 @@ class Confirmed(NamedTuple):
     carried: CarriedOut | None
 
 
-def confirm_scenario(
+def confirm_scenario(scenario: str | None, **options: Any) -> tuple[Passport, Path]:
+    """Confirm with one load; the options of :func:`confirm_all`, and its passport and file."""
+    done = confirm_all(scenario, **options)
+    return done.passports[-1], done.paths[-1]
+
+
+def confirm_all(
     scenario: str | None,
     *,
     endpoint_url: str | None = None,
@@ -54,6 +61,8 @@ def confirm_scenario(
     arm_model: str | None = None,
     plan: Plan | None = None,
     whole_plan: bool = False,
+    identity: Identity | None = None,
+    keep_raw: bool = True,
     resume: bool = False,
     reference: Passport | None = None,
     log: Path | None = None,
@@ -75,6 +84,11 @@ def confirm_scenario(
         Load, requests, repetitions and limits; one stream by default.
     whole_plan
         Also put on the load that the decision's plan names, where an endpoint is measured.
+    identity
+        What is known of the arm beside what its server says (:mod:`stackchoice.arm_identity`).
+    keep_raw
+        Keep raw requests, answers and the engine's log beside the passport, and the beginning of
+        each answer in it. Without, neither is on disk after the run, which cannot be resumed.
     reference
         Passport of the same model on a stack that is trusted, for the canaries.
     log
@@ -116,20 +130,35 @@ def confirm_scenario(
             path = out / f"{name}{suffix}.passport.json"
             passport = confirm(
                 running, plan=load, prediction=prediction, machine=machine,
-                arm=f"{name}{suffix}", raw_path=out / f"{name}{suffix}.raw.jsonl",
-                resume=resume, reference=reference, cancel=cancel,
+                arm=f"{name}{suffix}", identity=identity,
+                raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None, resume=resume, reference=reference, cancel=cancel,
                 on_progress=None if on_line is None else lambda p: on_line(_line(p)),
             )  # fmt: skip
+            passport = passport if keep_raw else without_texts(passport)
             passport.save(path)
             passports.append(passport)
             paths.append(path)
-        if log is None and isinstance(running, Engine):
+        if log is None and keep_raw and isinstance(running, Engine):
             log = out / f"{name}.engine.log"
             log.write_text(running.log_tail(10_000) + "\n", "utf-8")
     if decision is None:
         return Confirmed(passports, paths, None)
     kernels = _kernels(decision, log, facts)
     return Confirmed(passports, paths, carried_out(decision, passports, facts, kernels))
+
+
+def without_texts(passport: Passport) -> Passport:
+    """Return a passport without a word of what was answered."""
+
+    def bare(outcomes: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(c.model_copy(update={"text": ""}) for c in outcomes)
+
+    v = passport.validity
+    canaries = {name: bare(getattr(v, name)) for name in ("canaries_before", "canaries_after")}
+    validity = v.model_copy(update=canaries)
+    empty = {"text": "", "reasoning": "", "tool_calls": ()}
+    samples = tuple(s.model_copy(update=empty) for s in passport.samples)
+    return passport.model_copy(update={"validity": validity, "samples": samples})
 
 
 def _loads(plan: Plan, decision: Decision | None) -> list[tuple[str, Plan]]:

@@ -28,11 +28,11 @@ def notebooks_to_edit(folder: Path | None = None) -> Path:
     target = folder or Path(COPY_NAME)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for notebook in sorted(source.rglob("*.ipynb")):
-            copy = target / notebook.relative_to(source)
-            if not copy.exists():
+        for file in sorted(f for f in source.rglob("*") if f.suffix in (".ipynb", ".md")):
+            copy = target / file.relative_to(source)
+            if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(notebook, copy)
+                shutil.copyfile(file, copy)
     except OSError as error:
         raise ReportError(
             f"{target}: cannot be written ({error.strerror}); name another folder"

@@ -3,9 +3,16 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from stackchoice import load_facts, load_scenario
 from stackchoice.scenario import Scenario, parse_scenario
+
+#: A busy machine is no failure: no test asserts a time, and neither does hypothesis.
+settings.register_profile(
+    "stackchoice", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("stackchoice")
 
 
 @pytest.fixture(scope="session")

@@ -185,7 +185,7 @@ def test_a_file_that_is_no_passport_says_so(tmp_path: Path) -> None:
     with pytest.raises(PassportError, match=r"cannot be read .*; give the path"):
         Passport.load(path)
     path.write_text('{"format": "stackchoice-passport/9"}')
-    with pytest.raises(PassportError, match="no passport of format stackchoice-passport/1"):
+    with pytest.raises(PassportError, match="no passport of format stackchoice-passport/2"):
         Passport.load(path)
     with pytest.raises(PassportError, match="cannot be written"):
         passport([good()]).save(path / "below-a-file.json")

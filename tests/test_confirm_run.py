@@ -160,7 +160,7 @@ def test_failures_under_load_are_counted_and_make_the_run_invalid(
     assert p.verdicts == {"decode_tokens_per_s": "not measured"}
 
 
-def test_a_wrong_canary_makes_a_fast_run_invalid() -> None:
+def test_a_wrong_canary_puts_a_fast_run_on_hold() -> None:
     def reply(body: Body) -> list[Piece]:
         if answer_of(body) == "Paris.":
             return [STREAM_HEAD, chunk({"content": "\x1b[31mLondon"}, "stop")]
@@ -168,7 +168,7 @@ def test_a_wrong_canary_makes_a_fast_run_invalid() -> None:
 
     p, _ = measured(reply)
     assert p.results.usable == 3
-    assert p.label == "INVALID"
+    assert p.label == "HOLD"
     assert p.validity.completed_but_wrong == 2
     assert p.validity.canaries_before[0].text == "\\x1b[31mLondon"
     assert p.verdicts == {"decode_tokens_per_s": "not measured"}

@@ -77,6 +77,21 @@ MAY_IMPORT = {
         "version",
     },
     "score": {"errors", "facts", "fit", "read"},
+    "workshop": {
+        "choose",
+        "confirm",
+        "confirmation",
+        "doctor",
+        "errors",
+        "facts",
+        "fit",
+        "kernels",
+        "load",
+        "logs",
+        "notebooks",
+        "read",
+        "scenario",
+    },
     "prices": {"facts"},
 }
 

@@ -147,14 +147,17 @@ def test_an_unknown_link_is_wider(facts, phase):
 
 
 def test_a_scenario_states_its_link(changed, facts):
-    from stackchoice.choose.site import sites
+    from stackchoice.choose.memo import Memo
+    from stackchoice.choose.site import places, site_of, speed_at
     from stackchoice.scenario import likely_point
 
     def ceiling(**more):
         machine = {"id": "rtx_pro_6000_bw", "count": 2, "devices_per_replica": 2, **more}
         scenario = changed("json-chat", candidates__machines=[machine])
-        first = next(iter(sites(scenario, facts, likely_point(scenario, facts))))
-        return first.speed.decode_ceiling_tokens_per_s, " ".join(first.speed.unknown)
+        point = likely_point(scenario, facts)
+        site = site_of(places(scenario, facts)[0], facts, point, Memo())
+        speed = speed_at(site, facts, point)["speed"]
+        return speed.decode_ceiling_tokens_per_s, " ".join(speed.unknown)
 
     unknown, said = ceiling()
     assert "link between the devices" in said

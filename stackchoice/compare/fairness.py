@@ -90,10 +90,12 @@ def _item(
     return FairItem(id=item, title=title, status=status, parts=parts, said=said)
 
 
-def _part(name: str, first: Any, second: Any, same: bool | None = None) -> Part:
-    """Compare two values; unknown as soon as one is None and ``same`` does not say otherwise."""
-    if same is None and first is not None and second is not None:
-        same = first == second
+def _part(
+    name: str, first: Any, second: Any, same: bool | Literal["by value"] | None = "by value"
+) -> Part:
+    """Compare two values; ``same`` says it where equal texts are not what counts."""
+    if same == "by value":
+        same = None if first is None or second is None else first == second
     status: Status = "unknown" if same is None else "identical" if same else "different"
     return Part(name=name, first=shown(first), second=shown(second), status=status)
 
@@ -142,8 +144,8 @@ def _decoding(a: Passport, b: Passport, facts: Facts) -> list[Part]:
         texts.append(text)
         settings.append(None if given is None else dict(sorted(given.items())))
     same = None if None in settings else settings[0] == settings[1]
-    if same is None and None not in texts:
-        same = texts[0] == texts[1]
+    if same is None and None not in texts and texts[0] == texts[1]:
+        same = True  # the same words for it, where neither gives numbers
     parts = [
         _part("sampling preset", texts[0], texts[1], same),
         _part("reasoning", a.protocol.reasoning_policy, b.protocol.reasoning_policy),
@@ -227,10 +229,11 @@ def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     warm = [p.warm_up_requests if p.warm_up_requests is not None else p.warm_up for p in (x, y)]
     caches = x.cache, y.cache
     cache = None
-    if None not in caches and set(caches) != {"cold", "meant cold"}:
+    unproven = ({"cold", "meant cold"}, {"warm", "meant warm"})
+    if None not in caches and set(caches) not in unproven:
         cache = caches[0] == caches[1]
         shares = a.validity.largest_cached_share, b.validity.largest_cached_share
-        if cache and caches[0] in ("warm", "partly warm"):
+        if cache and caches[0] == "partly warm":
             cache = None if None in shares else abs(shares[0] - shares[1]) <= 0.05  # type: ignore[operator]
     return [
         _part("harness", *harness),

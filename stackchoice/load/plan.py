@@ -53,6 +53,9 @@ class Plan(Record):
     the other, precede each launch's. Requests before a load is steady and after the last timed one
     began (``ramp``, ``tail``) are sent on top and not counted; a single stream needs none.
 
+    ``prompts`` "own" gives each request words and a nonce of its own; "same" sends one text again
+    and again, to measure a warm prefix cache on purpose, which the passport then says.
+
     ``timeout_s`` bounds a whole request, ``idle_s`` the silence within one; a slow prefill is
     silence too. ``connections`` are kept for later requests where the last request before the load
     found that the server keeps them, or opened anew for each; a TTFT never holds the opening, the
@@ -69,6 +72,7 @@ class Plan(Record):
     warmup: int = Field(default=1, ge=0, le=100)
     seed: int = 1
     api: Literal["chat", "completions"] = "chat"
+    prompts: Literal["own", "same"] = "own"
     connections: Literal["reuse", "new"] = "reuse"
     floor: bool = True
     spend: SpendCap | None = None
@@ -109,6 +113,8 @@ class Plan(Record):
         prefix cache can hold more than the template's own opening, also when the same plan is run
         twice.
         """
+        if self.prompts == "same":
+            seed = nonce = "same"
         chosen = self.words(seed, words or self.prompt_words)
         opening = f"{nonce} You are a patient writer of long stories."
         task = f"Words: {chosen}.\n\nWrite a long story that uses these words."

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from stackchoice.carried_out import CarriedOut, Checked
 from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.arms import EMBEDDED, arm_names
-from stackchoice.confirmation import Confirmed, confirm_scenario
+from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts.load import data_dir
 from stackchoice.load.untrusted import visible
@@ -123,7 +123,7 @@ class ConfirmPanel(ipywidgets.VBox):
             counts = {n: _whole(n, values[n]) for n in ("requests", "output_tokens",
                                                         "prompt_words")}  # fmt: skip
             plan = Plan(**counts, canaries=values["canaries"], floor=False)
-            self.done = confirm_scenario(
+            self.done = confirm_all(
                 values["scenario"] or None, endpoint_url=values["endpoint"] or None,
                 model=values["model"] or None, arm=values["arm"], plan=plan, resume=resume,
                 out=self.out, cancel=self._cancel, on_line=self._line,

@@ -89,7 +89,14 @@ def environment() -> Environment:
         "known_count": lambda value: text.UNKNOWN if value is None else value,
     }
     env.globals["figure"] = figure
+    env.filters["engine_name"] = engine_name
     return env
+
+
+def engine_name(engine_id: str) -> str:
+    """Return the name people know an engine by; an id without an engine stays as it is."""
+    engines = load_facts().engines
+    return engines[engine_id].name if engine_id in engines else engine_id
 
 
 def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:

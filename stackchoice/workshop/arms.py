@@ -1,0 +1,75 @@
+"""The arms of lesson 5: recorded passports, one fair and three to expose, and what gives them away.
+
+The fault of an arm is read from its passport by the rules that judge every run; nothing here knows
+which file holds which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pandas import DataFrame
+
+from stackchoice.confirm import Passport
+from stackchoice.confirm.results import MAX_CACHED_SHARE
+from stackchoice.errors import InputError
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import shown
+
+#: The arm that the others are shown against, and those in which something is wrong or not.
+BASELINE = "baseline"
+CLAIMS = ("claim-1", "claim-2", "claim-3")
+#: Passport of this very engine for those who cannot measure one of their own.
+SPARE = "spare"
+
+
+def arm(name: str) -> Passport:
+    """Return a recorded passport of the workshop.
+
+    Raises
+    ------
+    InputError
+        When there is none of this name.
+    """
+    names = (BASELINE, *CLAIMS, SPARE)
+    if name not in names:
+        raise InputError(f"no arm {shown(name)!r}; it is one of: {', '.join(names)}")
+    return Passport.load(data_dir() / "workshop" / "passports" / f"{name}.json")
+
+
+def fault_of(claim: Passport, baseline: Passport) -> str:
+    """Return what makes an arm unfit for a comparison with the baseline; ``none`` if nothing does.
+
+    The client comes first: when it cannot be believed, neither can anything it says.
+    """
+    if claim.validity.client is not None and not claim.validity.client.valid:
+        return "client-bound"
+    if any(c.result == "failed" for c in claim.validity.canaries_before):
+        return "broken answers"
+    if (claim.validity.largest_cached_share or 0) > MAX_CACHED_SHARE:
+        return "warm cache"
+    if claim.protocol.output_budget_tokens != baseline.protocol.output_budget_tokens:
+        return "unequal outputs"
+    return "none"
+
+
+def arms_frame(*names: str, differing: bool = False) -> DataFrame:
+    """Return the four parts of passports side by side, one row per item.
+
+    Parameters
+    ----------
+    differing
+        Leave out what is the same in all of them.
+    """
+    return passports_frame({name: arm(name) for name in names}, differing=differing)
+
+
+def passports_frame(passports: Mapping[str, Passport], *, differing: bool = False) -> DataFrame:
+    """Do the same for any passports by name."""
+    rows = {n: {(part, item): text for part, item, text in p.rows()} for n, p in passports.items()}
+    keys = dict.fromkeys(key for found in rows.values() for key in found)
+    table = [
+        {"part": part, "item": item, **{n: rows[n].get((part, item), "") for n in rows}}
+        for part, item in keys
+    ]
+    return DataFrame([r for r in table if not differing or len({r[n] for n in rows}) > 1])

@@ -1,0 +1,418 @@
+"""Results of other harnesses, written anew by their formats; what a file lacks stays unknown."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from stackchoice.confirm import Passport
+from stackchoice.confirm.passport import PassportError
+from stackchoice.errors import InputError
+from stackchoice.importers import import_results
+from stackchoice.importers.build import ACCEPTED
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def one(path, **more):
+    (found,) = import_results(path, **more)
+    assert Passport.model_validate_json(found.model_dump_json()) == found
+    assert found.label == "UNCHECKED"
+    assert found.results.evidence.value == "reported"
+    return found
+
+
+VLLM = {
+    "date": "20261101-101112", "endpoint_type": "openai-chat", "backend": "openai-chat",
+    "label": None, "model_id": "org/m", "tokenizer_id": "org/m", "num_prompts": 200,
+    "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 16, "duration": 40.0,
+    "completed": 198, "failed": 2, "total_input_tokens": 198 * 512,
+    "total_output_tokens": 198 * 128, "request_throughput": 4.95, "request_goodput": None,
+    "output_throughput": 633.6, "total_token_throughput": 3168.0, "mean_ttft_ms": 80.0,
+    "median_ttft_ms": 75.0, "std_ttft_ms": 9.0, "p99_ttft_ms": 190.0, "p95_ttft_ms": 150.0,
+    "mean_tpot_ms": 20.0, "median_tpot_ms": 19.5, "p99_tpot_ms": 30.0, "mean_itl_ms": 40.0,
+    "median_itl_ms": 39.0, "p99_itl_ms": 70.0, "mean_e2el_ms": 2600.0, "median_e2el_ms": 2550.0,
+    "p99_e2el_ms": 3000.0, "tensor_parallel": "2",
+}  # fmt: skip
+
+
+def test_vllm_bench_serve(tmp_path):
+    p = one(written(tmp_path, "v.json", VLLM))
+    r = p.results
+    assert (r.requests, r.usable, r.errors) == (200, 198, 2)
+    assert (r.ttft_s.median, r.ttft_s.n, r.ttft_s.p95) == (0.075, 198, 0.15)
+    assert r.ttft_s.p99 is None  # 198 of the 662 that a p99 needs
+    assert "n too small" in r.ttft_s.percentile_text("p99")
+    # Its ITL is a gap between chunks; time per output token is what we call ITL.
+    assert r.itl_s.median == pytest.approx(0.0195)
+    assert r.gap_s.median == pytest.approx(0.039)
+    assert (p.protocol.concurrency, p.protocol.rate_per_s) == (16, None)
+    assert p.protocol.arrival_pattern == "closed loop of 16 streams"
+    assert p.protocol.input_lengths.mean == 512
+    assert p.protocol.output_lengths.mean == 128
+    assert p.source.as_of == "2026-11-01"
+    assert p.identity.settings == {"tensor_parallel": "2"}
+    for item in ("sampling_settings", "warm_up", "cache", "seed"):
+        assert getattr(p.protocol, item) is None
+    assert (p.identity.runtime, p.identity.model_revision) == (None, None)
+    assert p.validity.correctness == "unknown"
+    assert p.validity.failures == {}
+    assert any("does not say in which class" in w for w in p.validity.warnings)
+
+
+def test_vllm_details_become_requests_and_failed_ones_none(tmp_path):
+    tree = {
+        **VLLM, "num_prompts": 3, "completed": 2, "failed": 1, "request_rate": 4.0,
+        "max_concurrency": None, "input_lens": [10, 20, 30], "output_lens": [5, 3, 0],
+        "ttfts": [0.1, 0.2, 0.0], "itls": [[0.01] * 4, [0.02, 0.04], []],
+        "errors": ["", "", "connection reset"], "generated_texts": ["a", "b", ""],
+    }  # fmt: skip
+    p = one(written(tmp_path, "v.json", tree))
+    assert [s.itl_s for s in p.samples] == pytest.approx([0.01, 0.03])
+    assert [s.end_to_end_s for s in p.samples] == pytest.approx([0.14, 0.26])
+    assert p.protocol.arrival_pattern == "open loop: Poisson arrivals, 4 a second"
+    assert (p.protocol.input_lengths.low, p.protocol.input_lengths.high) == (10, 20)
+
+
+def test_old_vllm_has_no_failed_and_a_colon_in_its_goodput(tmp_path):
+    tree = {k: v for k, v in VLLM.items() if k not in ("failed", "request_goodput")}
+    p = one(written(tmp_path, "v.json", {**tree, "request_goodput:": 3.5}))
+    assert p.results.errors == 2
+    assert p.results.goodput[0].requests_per_s == 3.5
+
+
+def test_runs_of_the_same_load_are_repetitions_and_others_are_arms(tmp_path):
+    runs = [VLLM, {**VLLM, "median_ttft_ms": 85.0}, {**VLLM, "max_concurrency": 32}]
+    found = import_results(written(tmp_path, "v.json", "\n".join(map(json.dumps, runs))))
+    assert [p.protocol.concurrency for p in found] == [16, 32]
+    assert len(found[0].results.repetitions) == 2
+    assert found[0].results.ttft_s.median == pytest.approx(0.08)
+    assert len({p.arm for p in found}) == 2
+
+
+SGLANG = {
+    "tag": None, "backend": "sglang", "dataset_name": "random", "request_rate": 8.0,
+    "max_concurrency": None, "sharegpt_output_len": None, "random_input_len": 1024,
+    "random_output_len": 256, "random_range_ratio": 1.0,
+    "server_info": {
+        "model_path": "org/m", "revision": "abc123", "quantization": "fp8",
+        "kv_cache_dtype": "fp8_e4m3", "attention_backend": "fa3", "api_key": "sk-secret",
+        "speculative_algorithm": None, "max_total_num_tokens": 400000, "version": "0.5.9",
+        "internal_states": [{"avg_spec_accept_length": 2.5, "effective_max_running_requests": 9}],
+    },
+    "duration": 30.0, "completed": 700, "total_input_tokens": 700 * 1024,
+    "total_output_tokens": 700 * 256, "total_output_tokens_retokenized": 1,
+    "request_throughput": 23.3, "input_throughput": 1.0, "output_throughput": 5973.0,
+    "mean_e2e_latency_ms": 900.0, "median_e2e_latency_ms": 880.0, "p99_e2e_latency_ms": 1500.0,
+    "mean_ttft_ms": 50.0, "median_ttft_ms": 45.0, "p99_ttft_ms": 120.0, "mean_tpot_ms": 8.0,
+    "median_tpot_ms": 7.5, "p99_tpot_ms": 12.0, "mean_itl_ms": 16.0, "median_itl_ms": 15.0,
+    "p99_itl_ms": 40.0, "concurrency": 20.5, "accept_length": 2.5,
+    "cache_report": {"cache_hit_rate_pct": 25.0, "total_prompt_tokens": 1},
+}  # fmt: skip
+
+
+def test_sglang_bench_serving(tmp_path):
+    p = one(written(tmp_path, "s.jsonl", json.dumps(SGLANG) + "\n"))
+    assert p.results.ttft_s.p99 == 0.12  # 700 samples are enough
+    assert p.results.itl_s.median == 0.0075
+    assert p.results.accepted_tokens_per_step == 2.5
+    assert p.results.errors is None  # the file counts no failures
+    assert p.identity.runtime_build == "0.5.9"
+    assert p.identity.model_revision == "abc123"
+    assert p.identity.kv_pool_tokens == 400000
+    assert p.identity.origin("kv_format").basis.value == "read from the engine"
+    assert "sk-secret" not in p.model_dump_json()
+    assert (p.protocol.cache, p.validity.largest_cached_share) == ("partly warm", 0.25)
+    assert p.validity.most_in_flight == 20.5
+    assert "1024 random tokens" in p.protocol.input_lengths.asked
+
+
+def test_older_sglang_says_less(tmp_path):
+    tree = {k: v for k, v in SGLANG.items() if k not in ("server_info", "cache_report", "tag")}
+    p = one(written(tmp_path, "s.jsonl", json.dumps(tree)))
+    assert (p.identity.model, p.identity.runtime_build, p.protocol.cache) == (None, None, None)
+
+
+def distribution(median, count, **more):
+    return {"mean": median, "median": median, "min": median / 2, "max": median * 2, "count": count,
+            "std_dev": 1.0, "percentiles": {"p50": median, "p95": median * 1.5, "p99": median * 2},
+            **more}  # fmt: skip
+
+
+def guide(bench_config, count=200):
+    ok = {"successful": distribution(1.0, count)}
+    none = {"errored": distribution(0.0, 0)}
+    return {
+        "config": bench_config, "start_time": 1793000000.0, "duration": 20.0,
+        "metrics": {
+            "request_totals": {"successful": count, "errored": 3, "incomplete": 1, "total": 204},
+            "time_to_first_token_ms": {"successful": distribution(80.0, count), **none},
+            "inter_token_latency_ms": {"successful": distribution(20.0, count * 100), **none},
+            "request_latency": {"successful": distribution(2.0, count), **none},
+            "prompt_token_count": {"successful": distribution(500.0, count), **none},
+            "output_token_count": {"successful": distribution(100.0, count), **none},
+            "requests_per_second": ok, "request_concurrency": {"successful": {"mean": 7.7}},
+            "output_tokens_per_second": {"successful": {"mean": 640.0}},
+        },
+        "requests": {"successful": [
+            {"time_to_first_token_ms": 80.0, "inter_token_latency_ms": 20.0, "request_latency": 2.0,
+             "prompt_tokens": 500, "output_tokens": 100}], "errored": [], "incomplete": []},
+    }  # fmt: skip
+
+
+def test_guidellm(tmp_path):
+    config = {"strategy": {"type_": "concurrent", "streams": 8, "max_concurrency": 8},
+              "backend": {"model": "org/m", "extras": {"body": {"temperature": 0.7}}},
+              "warmup": {"percent": None, "value": 5.0}, "cooldown": {"value": None}}  # fmt: skip
+    tree = {"metadata": {"guidellm_version": "0.8.1"}, "benchmarks": [guide(config)],
+            "config": {"spec": {"seed": {"value": 42}, "data": [
+                {"kind": "synthetic_text", "prompt_tokens": 512, "output_tokens": 128}]}}}  # fmt: skip
+    p = one(written(tmp_path, "g.json", tree))
+    assert (p.results.requests, p.results.usable, p.results.errors) == (204, 200, 3)
+    assert p.results.ttft_s.median == pytest.approx(0.08)
+    # Its ITL is weighted by tokens; what is independent are the 200 requests.
+    assert (p.results.itl_s.n, p.results.itl_s.p95) == (200, pytest.approx(0.03))
+    assert p.results.itl_s.p99 is None
+    assert (p.protocol.concurrency, p.protocol.seed) == (8, 42)
+    assert p.protocol.sampling_settings == {"temperature": 0.7}
+    assert p.protocol.warm_up == "warmup 5.0, cooldown none"
+    assert p.protocol.input_lengths.asked == "512 synthetic tokens"
+    assert p.protocol.input_lengths.mean == 500
+    assert (p.validity.most_in_flight, p.identity.model) == (7.7, "org/m")
+    assert p.samples[0].itl_s == pytest.approx(0.02)
+    assert p.source.as_of == "2026-10-26"
+
+
+def test_older_guidellm_keeps_its_arguments_elsewhere(tmp_path):
+    bench = {k: v for k, v in guide({}).items() if k != "config"}
+    bench["args"] = {"strategy": {"type_": "poisson", "rate": 4.0}}
+    second = {**bench, "args": {"strategy": {"type_": "synchronous"}}}
+    tree = {"args": {"model": "org/m", "data": "prompt_tokens=256,output_tokens=64"},
+            "benchmarks": [bench, second]}  # fmt: skip
+    a, b = import_results(written(tmp_path, "g.json", tree))
+    assert a.protocol.arrival_pattern == "open loop: Poisson arrivals, 4 a second"
+    assert (b.protocol.concurrency, b.identity.model) == (1, "org/m")
+    assert a.protocol.input_lengths.asked == "256 synthetic tokens"
+    assert a.protocol.sampling_settings is None
+
+
+def metric(median, unit, **more):
+    return {"unit": unit, "avg": median, "min": median / 2, "max": median * 2, "p50": median,
+            "p95": median * 1.5, "p99": median * 1.9, **more}  # fmt: skip
+
+
+AIPERF = {
+    "schema_version": "1.4", "aiperf_version": "0.13.0",
+    "request_throughput": {"unit": "requests/sec", "avg": 10.0},
+    "request_latency": metric(900.0, "ms", count=400),
+    "request_count": {"unit": "requests", "avg": 400.0},
+    "error_request_count": {"unit": "requests", "avg": 5.0},
+    "time_to_first_token": metric(60.0, "ms", count=400),
+    "inter_token_latency": metric(9.0, "ms", count=400),
+    "inter_chunk_latency": metric(18.0, "ms", count=40000),
+    "output_token_throughput": {"unit": "tokens/sec", "avg": 1000.0},
+    "output_sequence_length": metric(100.0, "tokens", count=400),
+    "input_sequence_length": metric(550.0, "tokens", count=400),
+    "benchmark_duration": {"unit": "sec", "avg": 40.0},
+    "effective_concurrency": {"unit": "requests", "avg": 7.8},
+    "start_time": "2026-10-01T10:00:00", "was_cancelled": False, "is_complete": True,
+    "run_info": {"random_seed": 7, "cli_command": "aiperf --api-key sk-secret"},
+    "input_config": {
+        "models": {"items": [{"name": "org/m"}]},
+        "endpoint": {"urls": ["http://h"], "type": "chat", "extra": {"temperature": 0, "x": []}},
+        "phases": [{"kind": "profiling", "type": "concurrency", "requests": 405,
+                    "concurrency": 8}],
+        "datasets": [{"type": "synthetic", "prompts": {"isl": {"mean": 550.0},
+                                                       "osl": {"mean": 100.0}}}],
+    },
+}  # fmt: skip
+
+
+def test_aiperf_summary(tmp_path):
+    p = one(written(tmp_path, "profile_export_aiperf.json", AIPERF))
+    assert (p.results.requests, p.results.usable, p.results.errors) == (405, 400, 5)
+    assert p.results.ttft_s.median == pytest.approx(0.06)
+    assert p.results.itl_s.median == pytest.approx(0.009)
+    assert p.results.gap_s.p99 is None  # whole chunks are counted there, not requests
+    assert (p.protocol.concurrency, p.protocol.seed) == (8, 7)
+    assert p.protocol.sampling_settings == {"temperature": 0}
+    assert p.protocol.warm_up == "none configured"
+    assert p.identity.model == "org/m"
+    assert "sk-secret" not in p.model_dump_json()
+
+
+def test_an_older_aiperf_and_a_run_that_it_calls_incomplete(tmp_path):
+    tree = {
+        **AIPERF, "is_complete": False, "incomplete_reason": "records stalled",
+        "input_config": {"endpoint": {"model_names": ["org/m"], "streaming": True},
+                         "loadgen": {"request_rate": 20.0, "request_rate_mode": "poisson"},
+                         "input": {"extra": [["temperature", 0.6]]}},
+    }  # fmt: skip
+    (p,) = import_results(written(tmp_path, "a.json", tree))
+    assert p.label == "INVALID"
+    assert "records stalled" in p.validity.reasons[0]
+    assert p.protocol.arrival_pattern == "open loop: Poisson arrivals, 20 a second"
+    assert p.protocol.sampling_settings == {"temperature": 0.6}
+
+
+def test_aiperf_csv_and_records(tmp_path):
+    table = (
+        "Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,std\n"
+        "Inter Token Latency (ms),9.00,5.00,20.00,1,1,1,1,1,8.50,1,1,12.00,15.00,1\n"
+        "Time to First Token (ms),60.00,50.00,90.00,1,1,1,1,1,58.00,1,1,80.00,88.00,1\n\n"
+        "Metric,Value\nRequest Count,150.00\nOutput Token Throughput (tokens/sec),640.00\n"
+        "Benchmark Duration (sec),2.50\n"
+    )
+    p = one(written(tmp_path, "profile_export_aiperf.csv", table))
+    assert (p.results.ttft_s.median, p.results.ttft_s.p95) == (0.058, 0.08)
+    assert (p.results.output_tokens_per_s, p.protocol.window_s) == (640.0, 2.5)
+    assert p.protocol.concurrency is None
+
+    def line(start, phase="profiling", error=None):
+        metrics = {"request_latency": {"value": 500.0, "unit": "ms"},
+                   "time_to_first_token": {"value": 50000, "unit": "us"},
+                   "inter_token_latency": {"value": 10.0, "unit": "ms"},
+                   "inter_chunk_latency": {"value": [9.0, 10.0, 30.0], "unit": "ms"},
+                   "output_sequence_length": {"value": 46, "unit": "tokens"},
+                   "input_sequence_length": {"value": 30, "unit": "tokens"}}  # fmt: skip
+        meta = {"request_start_ns": start, "request_end_ns": start + 500_000_000,
+                "benchmark_phase": phase}  # fmt: skip
+        return json.dumps({"metadata": meta, "metrics": {} if error else metrics, "error": error})
+
+    lines = [line(0, "warmup"), line(10**9), line(2 * 10**9), line(3 * 10**9, error={"code": 429})]
+    p = one(written(tmp_path, "profile_export.jsonl", "\n".join(lines)))
+    assert (p.results.requests, p.results.usable, p.results.errors) == (3, 2, 1)
+    assert p.protocol.warm_up_requests == 1
+    assert p.samples[0].ttft_s == pytest.approx(0.05)
+    assert p.samples[0].gap_median_s == pytest.approx(0.01)
+    assert p.protocol.window_s == pytest.approx(2.5)
+
+
+LLAMA = {
+    "build_commit": "0c1e570", "build_number": 8920, "cpu_info": "EPYC", "gpu_info": "RTX 5090",
+    "backends": "CUDA", "model_filename": "m-q4.gguf", "model_type": "qwen3 8B Q4_K - Medium",
+    "model_size": 5000000000, "model_n_params": 8000000000, "n_batch": 2048, "n_ubatch": 512,
+    "n_threads": 8, "type_k": "f16", "type_v": "f16", "n_gpu_layers": 99, "flash_attn": 1,
+    "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2026-10-05T10:00:00Z",
+    "avg_ns": 1, "stddev_ns": 1, "avg_ts": 4000.0, "stddev_ts": 20.0,
+    "samples_ns": [1, 2, 3], "samples_ts": [3980.0, 4000.0, 4020.0],
+}  # fmt: skip
+TG = {**LLAMA, "n_prompt": 0, "n_gen": 128, "avg_ts": 150.0, "stddev_ts": 1.0,
+      "samples_ts": [149.0, 150.0, 152.0]}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ["json", "jsonl"])
+def test_llama_bench(tmp_path, shape):
+    rows = [LLAMA, TG]
+    text = json.dumps(rows) if shape == "json" else "\n".join(map(json.dumps, rows))
+    p = one(written(tmp_path, f"l.{shape}", text))
+    assert p.results.prefill_tokens_per_s.median == 4000.0
+    assert (p.results.decode_tokens_per_s.median, p.results.decode_tokens_per_s.n) == (150.0, 3)
+    assert p.results.itl_s.median == pytest.approx(1 / 150)
+    assert p.results.ttft_s is None  # nothing that users wait for follows from it
+    assert (p.identity.runtime, p.identity.runtime_build) == ("llama.cpp", "b8920 (0c1e570)")
+    assert (p.identity.weight_format, p.identity.kv_format) == ("Q4_K - Medium", "f16")
+    assert p.protocol.concurrency == 1
+    assert p.protocol.input_lengths.mean == 512
+    assert p.protocol.warm_up is None
+
+
+def test_llama_bench_tables_and_several_depths(tmp_path):
+    table = (
+        "| model | size | params | backend | ngl | fa | test | t/s |\n"
+        "| --- | ---: | ---: | --- | --: | -: | ---: | ---: |\n"
+        "| qwen3 8B Q8_0 | 8.1 GiB | 8.19 B | CUDA | 99 | 1 | pp512 | 4000.10 ± 20.00 |\n"
+        "| qwen3 8B Q8_0 | 8.1 GiB | 8.19 B | CUDA | 99 | 1 | tg128 | 150.50 ± 1.00 |\n"
+        "| qwen3 8B Q8_0 | 8.1 GiB | 8.19 B | CUDA | 99 | 1 | tg128 @ d4096 | 140.00 ± 1.00 |\n"
+        "| qwen3 8B Q8_0 | 8.1 GiB | 8.19 B | CUDA | 99 | 1 | pp512+tg128 | 900.00 ± 1.00 |\n"
+        "\nbuild: 0c1e570 (8920)\n"
+    )
+    found = import_results(written(tmp_path, "l.md", table))
+    by_depth = {p.arm: p for p in found}
+    assert len(found) == 3
+    rates = [(p.results.prefill_tokens_per_s, p.results.decode_tokens_per_s) for p in found]
+    assert [(a and a.median, b and b.median) for a, b in rates] == [
+        (4000.1, 150.5), (None, None), (None, 140.0)]  # fmt: skip
+    assert found[0].results.decode_tokens_per_s.centre == "mean"
+    assert found[0].results.decode_tokens_per_s.n is None
+    assert found[0].identity.kv_format is None  # a column that is the default is left out
+    assert found[0].identity.weight_format == "Q8_0"
+    assert any("neither a prefill nor a decode rate" in n for p in found for n in p.notes)
+    assert by_depth
+    keys = [k for k in LLAMA if not k.startswith("samples")]
+    rows = [",".join(keys)] + [",".join(f'"{r[k]}"' for k in keys) for r in (LLAMA, TG)]
+    p = one(written(tmp_path, "l.csv", "\n".join(rows)))
+    assert p.results.decode_tokens_per_s.median == 150.0
+    assert p.identity.runtime_build == "b8920 (0c1e570)"
+
+
+def test_what_is_declared_is_marked_and_never_replaces_what_the_file_says(tmp_path):
+    path = written(tmp_path, "v.json", VLLM)
+    p = one(path, arm="mine", declared={
+        "model_revision": "abc", "model": "lie", "seed": 5, "concurrency": 3,
+        "sampling_settings": {"temperature": 0}})  # fmt: skip
+    assert p.arm == "mine"
+    assert (p.identity.model, p.identity.model_revision) == ("org/m", "abc")
+    assert p.identity.origin("model_revision").basis.value == "declared"
+    assert (p.protocol.seed, p.protocol.concurrency) == (5, 16)
+    with pytest.raises(InputError, match="no item of identity or protocol"):
+        import_results(path, declared={"speed": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "hello", "{}", "[]", "[1, 2]", '{"a": 1}', "a,b\n1,2\n", "| x |\n| - |\n", "null",
+     '{"duration": 1, "completed": 2}', "\x00\x01", '{"benchmarks": []}', "[" * 5000],
+)  # fmt: skip
+def test_an_unknown_format_is_one_error_that_lists_what_is_accepted(tmp_path, text):
+    with pytest.raises(InputError, match="accepted are") as error:
+        import_results(written(tmp_path, "x.json", text))
+    assert all(name in str(error.value) for name in ACCEPTED)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(PassportError, match="cannot be read"):
+        import_results(tmp_path / "none.json")
+    (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PassportError, match="not UTF-8"):
+        import_results(tmp_path / "bin")
+
+
+@pytest.mark.parametrize(
+    "odd", [float("nan"), float("inf"), -1, "x", None, True, [], {}, 10**400, "1e999"]
+)
+def test_odd_values_are_unknown_and_nothing_falls_over(tmp_path, odd):
+    for base in (VLLM, SGLANG, AIPERF):
+        tree = {k: odd if not isinstance(v, dict) else v for k, v in base.items()}
+        tree |= {"duration": 1.0, "completed": 3, "request_throughput": base["request_throughput"]}
+        if base is not AIPERF:
+            tree["request_throughput"] = 1.0
+        found = import_results(written(tmp_path, "x.json", tree))
+        assert found
+        assert "NaN" not in found[0].model_dump_json()
+        assert "Infinity" not in found[0].model_dump_json()
+
+
+def test_hostile_names_are_escaped(tmp_path):
+    bad = "m\x1b[31m\u202e"
+    tree = {**VLLM, "model_id": bad, "label": bad, bad: bad}
+    p = one(written(tmp_path, "v.json", tree))
+    text = p.model_dump_json()
+    assert "\\u001b" not in text
+    assert "\u202e" not in text
+    assert p.arm.startswith("m\\x1b")
+
+
+def test_a_date_that_is_not_told_is_the_files(tmp_path):
+    path = written(tmp_path, "v.json", {k: v for k, v in VLLM.items() if k != "date"})
+    os.utime(path, (1_790_000_000, 1_790_000_000))
+    p = one(path)
+    assert p.source.as_of == "2026-09-21"
+    assert "the date is the file's" in p.source.note
