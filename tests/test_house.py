@@ -79,6 +79,7 @@ MAY_IMPORT = {
     "score": {"errors", "facts", "fit", "read"},
     "workshop": {
         "choose",
+        "compare",
         "confirm",
         "confirmation",
         "doctor",

@@ -104,7 +104,7 @@ def test_chunked_attention_every_fourth_layer_full():
 @pytest.mark.parametrize(
     ("change", "full"),
     [
-        ({"model_type": "gemma2"}, 4),
+        ({"model_type": "gemma2", "num_key_value_heads": 16, "head_dim": 128}, 4),
         ({"model_type": "mistral"}, 0),
         ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 6}, 6),
         ({"model_type": "qwen2"}, 8),
@@ -291,3 +291,125 @@ class TestListsOfMimoAndNemotron:
             "indexer_types": ["full", "shared", "shared", "full"],
         }  # fmt: skip
         assert {g.kind: g.layers for g in model_layers(config)} == {"latent": 4, "index": 2}
+
+
+#: Reduced public files, and by hand: bytes a token, layers that slide, recurrent layers.
+PUBLISHED = {
+    # every eighth layer is full (huggingface.co/MiniMaxAI/MiniMax-Text-01)
+    "attn_type_list": (
+        {"model_type": "minimax_text_01", "attn_type_list": ([0] * 7 + [1]) * 10, "head_dim": 128,
+         "hidden_size": 6144, "num_attention_heads": 64, "num_hidden_layers": 80,
+         "num_key_value_heads": 8},
+        10 * 2 * 8 * 128 * 2, 0, 70,
+    ),
+    # the last of each five is full (huggingface.co/inclusionAI/Ring-mini-linear-2.0)
+    "layer_group_size": (
+        {"model_type": "bailing_moe_linear", "layer_group_size": 5, "head_dim": 128,
+         "hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 20,
+         "num_key_value_heads": 4},
+        4 * 2 * 4 * 128 * 2, 0, 16,
+    ),
+    # two latent attention blocks a layer (huggingface.co/meituan-longcat/LongCat-Flash-Chat)
+    "two blocks a layer": (
+        {"model_type": "longcat_flash", "hidden_size": 6144, "kv_lora_rank": 512,
+         "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+         "num_attention_heads": 64, "num_layers": 28},
+        2 * 28 * (512 + 64) * 2, 0, 0,
+    ),
+    # one head of keys and values, as a group (huggingface.co/stepfun-ai/step3)
+    "num_attention_groups": (
+        {"text_config": {"model_type": "step3_text", "hidden_size": 7168, "head_dim": 256,
+                         "num_attention_heads": 64, "num_attention_groups": 1,
+                         "num_hidden_layers": 61}},
+        61 * 2 * 256 * 2, 0, 0,
+    ),
+    "attention_other_setting": (
+        {"model_type": "step3p5", "hidden_size": 4096, "head_dim": 128, "num_attention_heads": 64,
+         "num_attention_groups": 8, "num_hidden_layers": 8, "sliding_window": 512,
+         "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 2,
+         "attention_other_setting": {"attention_type": "sliding_attention",
+                                     "num_attention_groups": 4, "head_dim": 64}},
+        2 * 2 * 8 * 128 * 2, 6, 0,
+    ),
+    # the class's own heads, sizes and pattern (huggingface.co/google/gemma-3-4b-it)
+    "class defaults": (
+        {"model_type": "gemma3", "text_config": {
+            "model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+            "sliding_window": 1024}},
+        5 * 2 * 4 * 256 * 2, 29, 0,
+    ),
+    # LLLG (huggingface.co/LGAI-EXAONE/EXAONE-4.0-32B)
+    "letters": (
+        {"model_type": "exaone4", "head_dim": 128, "hidden_size": 5120, "num_attention_heads": 40,
+         "num_hidden_layers": 64, "num_key_value_heads": 8, "sliding_window": 4096,
+         "sliding_window_pattern": "LLLG"},
+        16 * 2 * 8 * 128 * 2, 48, 0,
+    ),
+    # latent keys that are not used (huggingface.co/tencent/Hunyuan-A13B-Instruct)
+    "use_mla": (
+        {"model_type": "hunyuan_v1_moe", "hidden_size": 4096, "num_attention_heads": 32,
+         "num_hidden_layers": 32, "num_key_value_heads": 8, "use_mla": False, "use_cla": False,
+         "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128},
+        32 * 2 * 8 * 128 * 2, 0, 0,
+    ),
+    # LFM2 as first published
+    "full_attn_idxs": (
+        {"model_type": "lfm2", "conv_L_cache": 3, "full_attn_idxs": [2, 5, 8, 10, 12, 14],
+         "hidden_size": 2048, "num_attention_heads": 32, "num_hidden_layers": 16,
+         "num_key_value_heads": 8},
+        6 * 2 * 8 * 64 * 2, 0, 10,
+    ),
+    # heads of each layer (huggingface.co/Deci/DeciLM-7B, shortened)
+    "num_key_value_heads_per_layer": (
+        {"model_type": "deci", "hidden_size": 4096, "num_attention_heads": 32,
+         "num_hidden_layers": 4, "num_key_value_heads_per_layer": [4, 4, 2, 1]},
+        11 * 2 * 128 * 2, 0, 0,
+    ),
+    # the language model two levels down (huggingface.co/Qwen/Qwen3-Omni-30B-A3B-Instruct)
+    "thinker_config": (
+        {"model_type": "qwen3_omni_moe", "thinker_config": {"text_config": {
+            "model_type": "qwen3_omni_moe_text", "head_dim": 128, "hidden_size": 2048,
+            "num_attention_heads": 32, "num_hidden_layers": 48, "num_key_value_heads": 4}}},
+        48 * 2 * 4 * 128 * 2, 0, 0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_notations_of_published_configs(name):
+    config, rate, slide, recurrent = PUBLISHED[name]
+    layers = model_layers(config)
+    kinds = ("kimi_delta", "lightning", "short_conv")
+    assert sum(g.layers for g in layers if g.kind == "sliding") == slide
+    assert sum(g.layers for g in layers if g.kind in kinds) == recurrent
+    layout = cache_layout(config, "bfloat16", state=StateLayout(state_dtype="float32"))
+    assert layout.kv_bytes_per_token == rate
+
+
+def test_a_lightning_state_is_a_square_matrix_a_head_without_convolution():
+    config = PUBLISHED["attn_type_list"][0]
+    layout = cache_layout(config, "bfloat16", state=StateLayout(state_dtype="float32"))
+    assert layout.state_bytes_per_sequence == 70 * 64 * 128 * 128 * 4
+    with pytest.raises(UnknownCacheError, match="in which type"):
+        cache_layout(config, "bfloat16")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model_type": "rwkv7", "decay_low_rank_dim": 128},
+        {"model_type": "rwkv6"},
+        {"model_type": "recurrent_gemma", "block_types": ["recurrent", "recurrent", "attention"]},
+        {"model_type": "plamo2", "mamba_step": 2},
+        {"model_type": "of tomorrow", "lru_width": 4096},
+        {"model_type": "of tomorrow", "attn_kinds": [0, 1, 0, 1, 0, 1, 0, 1]},
+        {"model_type": "t5", "is_encoder_decoder": True},
+        {"use_cla": True, "cla_share_factor": 2},
+        {"model_type": "bailing_moe_linear", "layer_group_size": 5},
+        {"model_type": "gemma3_text", "head_dim": 128},
+        {"sliding_window": 64, "sliding_window_pattern": "LLXG"},
+    ],
+)
+def test_layers_that_are_not_read_make_the_cache_unknown(change):
+    with pytest.raises(UnknownCacheError):
+        model_layers({**BASE, **change})

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
+from stackchoice.facts.config_defaults import ConfigDefaults
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
@@ -57,6 +58,7 @@ LISTS = {
     "efficiency.yaml": ("efficiencies", Efficiency),
     "shares.yaml": ("share_models", ShareModel),
     "launch.yaml": ("launches", LaunchForm),
+    "config_defaults.yaml": ("config_defaults", ConfigDefaults),
     "upkeep.yaml": ("upkeep", Upkeep),
     "prices/gpu_hours.yaml": ("hours", HourPrice),
     "prices/servers.yaml": ("servers", ServerPrice),
@@ -76,7 +78,7 @@ TABLES = {
 FOLDERS = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
-         "encodings", "links", "workloads")  # fmt: skip
+         "encodings", "links", "workloads", "config_defaults")  # fmt: skip
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
@@ -114,6 +116,7 @@ class Facts(Record):
     speed_scores: list[SpeedScore] = Field(default=[], exclude=True, repr=False)
     measured_devices: dict[str, MeasuredDevice] = {}
     links: dict[str, Link] = {}
+    config_defaults: dict[str, ConfigDefaults] = Field(default={}, exclude=True, repr=False)
     speed_classes: SpeedClasses = SpeedClasses()
     measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
     serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)

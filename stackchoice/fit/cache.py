@@ -220,7 +220,11 @@ class _Sizes:
             state = even(row.state_values, row.state_heads, self.tp) * self._bits(
                 self._format(dtype)
             )
-        columns = row.conv_kernel - (not self.state.all_conv_columns) + self.draft_tokens
+        columns = (
+            0
+            if not row.conv_channels
+            else row.conv_kernel - (not self.state.all_conv_columns) + self.draft_tokens
+        )
         kept = 0 if self.state.conv_dtype == "none" else columns
         conv_bits = self._bits(self._format(self.state.conv_dtype or self.own)) if kept else 0
         channels = even(row.conv_channels, row.state_heads, self.tp)

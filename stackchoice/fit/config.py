@@ -5,25 +5,71 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.load import load_facts
 
 #: Older notations of the same quantity, in the order they are tried.
 NAMES = {
-    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model"),
-    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads"),
+    "num_hidden_layers": (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "num_transformer_layers",
+    ),
+    "num_attention_heads": (
+        "num_attention_heads",
+        "n_head",
+        "n_heads",
+        "num_heads",
+        "num_query_heads",
+    ),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
+    "num_key_value_heads": (
+        "num_key_value_heads",
+        "num_kv_heads",
+        "n_head_kv",
+        "kv_n_heads",
+        "num_attention_groups",
+        "num_key_value_heads_per_layer",
+    ),
     "head_dim": ("head_dim", "attention_head_dim", "kv_channels"),
 }
 
 
+#: Keys of a config that hold the language model's own, the outermost first.
+PARTS = ("thinker_config", "text_config", "llm_config", "language_config")
+#: What a config that stands alone may leave to its class; sizes it has to say itself.
+SILENT = ("sliding_window_pattern", "use_sliding_window", "head_dim", "num_key_value_heads")
+
+
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the language model's part of a config, with the outer dtype where it has none."""
-    for key in ("text_config", "llm_config", "language_config"):
-        inner = config.get(key)
-        if isinstance(inner, dict):
-            outer = {k: config[k] for k in ("dtype", "torch_dtype") if k in config}
-            return _with_layers({**outer, **inner})
-    return _with_layers(config)
+    """Return the language model's part of a config, with the outer dtype where it has none.
+
+    What the part is silent about is what its model class assumes (``config_defaults.yaml``): an
+    outer config is written without what equals the class's own.
+    """
+    inner, outer, nested = config, {}, False
+    for key in PARTS:
+        if isinstance(inner.get(key), dict):
+            outer = {**outer, **{k: inner[k] for k in ("dtype", "torch_dtype") if k in inner}}
+            inner, nested = inner[key], True
+    return _with_layers(_with_defaults({**outer, **inner}, nested) if nested
+                        else _with_defaults(inner, nested))  # fmt: skip
+
+
+def _with_defaults(text: dict[str, Any], nested: bool) -> dict[str, Any]:
+    """Return a config with its class's defaults under keys that it does not have."""
+    kind = text.get("model_type")
+    found = load_facts().config_defaults.get(kind) if isinstance(kind, str) else None
+    if found is None:
+        return text
+    silent = {
+        key: value for key, value in found.values.items()
+        if (nested or key in SILENT) and not any(name in text for name in NAMES.get(key, (key,)))
+    }  # fmt: skip
+    if "_sliding_window_pattern" in text:
+        silent.pop("sliding_window_pattern", None)
+    return {**silent, **text} if silent else text
 
 
 def _with_layers(text: dict[str, Any]) -> dict[str, Any]:

@@ -12,32 +12,8 @@ from typing import Any
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.config import counted, head_dim, kv_heads, need, read, text_config
+from stackchoice.fit.kinds import layer_counts, refuse_unread
 from stackchoice.fit.recurrent import recurrent_layers
-
-#: Config keys of layer kinds whose arithmetic is not modelled; guessing would be wrong.
-NOT_MODELLED = {
-    "cross_attention_layers": "cross-attention layers",
-    "ssm_cfg": "state-space layers in their old notation",
-    "shared_transformer": "a shared attention block",
-}
-
-#: Model types whose every layer slides when ``sliding_window`` is set and no list is given.
-EVERY_LAYER_SLIDES = ("mistral", "mixtral", "phi3", "starcoder2")
-#: Model types that alternate, sliding first, when no list is given.
-EVERY_OTHER_SLIDES = ("gemma2", "gpt_oss")
-#: Model types whose layers slide from ``max_window_layers`` on.
-LATER_LAYERS_SLIDE = ("qwen2", "qwen2_moe", "qwen3", "qwen3_moe")
-
-#: Other names of the same kind in ``layer_types``.
-KINDS = {
-    "full_attention": "full", "attention": "full", "global": "full", "sliding_attention": "sliding",
-    "deepseek_sparse_attention": "full",
-    "sliding": "sliding", "local": "sliding", "chunked_attention": "chunked",
-    "linear_attention": "recurrent", "mamba": "recurrent", "mamba2": "recurrent",
-    "conv": "recurrent", "moe": "none", "mlp": "none", "dense": "none",
-}  # fmt: skip
-#: The letters of ``hybrid_override_pattern``.
-LETTERS = {"M": "recurrent", "*": "full", "-": "none", "E": "none"}
 
 
 class Layers(Record):
@@ -74,12 +50,7 @@ def model_layers(config: dict[str, Any]) -> list[Layers]:
         When the config has a layer kind that is not modelled, or lacks a needed key.
     """
     text = text_config(config)
-    for key, what in NOT_MODELLED.items():
-        if text.get(key):
-            raise UnknownCacheError(
-                f"config key {key!r}: the cache arithmetic of {what} is not in this release; "
-                "the cache size is unknown"
-            )
+    refuse_unread(text)
     if text.get("compress_ratios"):
         return _compressed(text)
     if text.get("block_configs"):
@@ -108,90 +79,9 @@ def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
     return own
 
 
-def layer_counts(text: dict[str, Any]) -> dict[str, int]:
-    """Count layers by kind: from the lists, patterns and intervals that a config may have."""
-    layers = need(text, "num_hidden_layers")
-    shared = text.get("num_kv_shared_layers") or 0
-    for key in ("layer_types", "layers_block_type"):
-        if text.get(key):
-            kinds = [_kind(k) for k in counted(text, key, layers)]
-            # The last layers of Gemma 3n reuse the cache of an earlier one of their kind.
-            return dict(Counter(kinds[: layers - shared]))
-    if shared:
-        raise UnknownCacheError(
-            "config has 'num_kv_shared_layers' but no 'layer_types'; which layers share a cache "
-            "is unknown; take the publisher's full config.json"
-        )
-    if text.get("hybrid_layer_pattern"):  # MiMo-V2: 1 slides
-        slides = Counter(counted(text, "hybrid_layer_pattern", layers))
-        if set(slides) - {0, 1}:
-            raise UnknownCacheError("config key 'hybrid_layer_pattern' has more than 0 and 1")
-        return {"full": slides[0], "sliding": slides[1]}
-    if pattern := text.get("hybrid_override_pattern"):
-        letters = counted({"hybrid_override_pattern": pattern}, "hybrid_override_pattern", layers)
-        unknown = set(letters) - set(LETTERS)
-        if unknown:
-            raise UnknownCacheError(
-                f"config key 'hybrid_override_pattern' has {''.join(sorted(unknown))!r}; "
-                f"known: {''.join(LETTERS)}"
-            )
-        return dict(Counter(LETTERS[letter] for letter in letters))
-    if linear := text.get("linear_attn_config"):
-        # Layer numbers here begin at 1.
-        full = len(linear["full_attn_layers"])
-        return {"full": full, "recurrent": layers - full}
-    if indices := text.get("attn_layer_indices"):
-        return {"full": len(indices), "recurrent": layers - len(indices)}
-    if period := text.get("attn_layer_period"):
-        full = len(range(text.get("attn_layer_offset", 0), layers, period))
-        return {"full": full, "recurrent": layers - full}
-    if interval := text.get("full_attention_interval"):
-        full = layers // interval
-        return {"recurrent": layers - full, "full": full}
-    if text.get("mamba_d_ssm"):
-        return {"full": layers, "recurrent": layers}  # Falcon-H1: both in every layer
-    if text.get("model_type") in ("mamba", "mamba2", "falcon_mamba"):
-        return {"recurrent": layers}
-    return _windowed_counts(text, layers)
-
-
-def _windowed_counts(text: dict[str, Any], layers: int) -> dict[str, int]:
-    """Count full, sliding and chunked layers where the config gives no list."""
-    if text.get("attention_chunk_size"):
-        if listed := text.get("no_rope_layers"):
-            full = sum(1 for rope in listed[:layers] if not rope)
-        else:
-            full = layers // (text.get("no_rope_layer_interval") or 4)
-        return {"chunked": layers - full, "full": full}
-    window, kind = text.get("sliding_window"), text.get("model_type")
-    uses = text.get("use_sliding_window", kind not in LATER_LAYERS_SLIDE)
-    if not window or not uses:
-        return {"full": layers}
-    if pattern := (text.get("sliding_window_pattern") or text.get("_sliding_window_pattern")):
-        full = layers // pattern
-        return {"sliding": layers - full, "full": full}
-    if kind in EVERY_OTHER_SLIDES:
-        return {"sliding": layers - layers // 2, "full": layers // 2}
-    if kind in LATER_LAYERS_SLIDE:
-        full = min(layers, text.get("max_window_layers", layers))
-        return {"full": full, "sliding": layers - full}
-    if kind not in EVERY_LAYER_SLIDES:
-        raise UnknownCacheError(
-            "config has 'sliding_window' but neither 'layer_types' nor a pattern; which "
-            "layers slide is unknown; take the publisher's full config.json"
-        )
-    return {"sliding": layers}
-
-
-def _kind(name: str) -> str:
-    if name not in KINDS:
-        raise UnknownCacheError(f"layer type {name!r}: its cache arithmetic is not known")
-    return KINDS[name]
-
-
 def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
     """Return attention layers: heads and sizes, or the latent of MLA."""
-    if text.get("kv_lora_rank"):
+    if text.get("kv_lora_rank") and text.get("use_mla") is not False:
         nope, rope = text.get("qk_nope_head_dim") or 0, need(text, "qk_rope_head_dim")
         return Layers(
             kind="latent", layers=layers, latent_values=need(text, "kv_lora_rank") + rope,
@@ -208,6 +98,10 @@ def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
         heads = text.get("swa_num_key_value_heads") or heads
         key_dim = text.get("swa_head_dim") or key_dim
         value_dim = text.get("swa_v_head_dim") or value_dim
+        other = text.get("attention_other_setting")  # Step-3.5: the other kind's own heads
+        if isinstance(other, dict) and other.get("attention_type") == "sliding_attention":
+            heads = other.get("num_attention_groups") or heads
+            key_dim = value_dim = other.get("head_dim") or key_dim
     windows = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
     return Layers(
         kind=kind, layers=layers, kv_heads=heads, key_dim=key_dim,
@@ -280,8 +174,8 @@ def _one_by_one(text: dict[str, Any]) -> list[Layers]:
 
 def _listed_heads(text: dict[str, Any]) -> list[Layers]:
     layers = need(text, "num_hidden_layers")
-    key = next(k for k in ("num_key_value_heads", "num_kv_heads") if isinstance(text.get(k), list))
-    return _by_heads(Counter(n for n in counted(text, key, layers) if n), text)
+    listed = {"num_key_value_heads": read(text, "num_key_value_heads")}
+    return _by_heads(Counter(n for n in counted(listed, "num_key_value_heads", layers) if n), text)
 
 
 def _by_heads(heads: Counter[int], text: dict[str, Any]) -> list[Layers]:

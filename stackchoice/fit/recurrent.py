@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
-from stackchoice.fit.config import need
+from stackchoice.fit.config import head_dim, need
 
 
 def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
     """Return the fields of the recurrent layers of a config ([] when it has none)."""
     if not layers:
         return []
+    if text.get("model_type") in LIGHTNING or text.get("attn_type_list"):
+        return [{"layers": layers, **_lightning(text)}]
     for key, shape in SHAPES.items():
         if text.get(key):
             return [{"layers": layers, **shape(text)}]
@@ -54,6 +56,25 @@ def _kimi_delta(text: dict[str, Any]) -> dict[str, Any]:
         "state_dtype": inner.get("state_dtype") or "float32",
         "conv_channels": 3 * heads * size,
         "conv_kernel": need(inner, "short_conv_kernel_size"),
+    }
+
+
+def _lightning(text: dict[str, Any]) -> dict[str, Any]:
+    """Lightning attention (minimax, bailing_moe_linear): a square matrix a head, no convolution.
+
+    Every query head has its own keys and values here (vLLM ``linear_attention_state_shape``; SGLang
+    ``BailingHybridConfig``, whose layers are Kimi Delta Attention where a convolution is named).
+    The engines disagree on the state's type, and the config is silent.
+    """
+    heads, size = need(text, "num_attention_heads"), head_dim(text)
+    columns = text.get("short_conv_kernel_size")
+    return {
+        "kind": "kimi_delta" if columns else "lightning",
+        "state_heads": heads,
+        "state_values": heads * size * size,
+        "state_dtype": text.get("mamba_ssm_cache_dtype"),
+        "conv_channels": 3 * heads * size if columns else 0,
+        "conv_kernel": columns or 0,
     }
 
 
@@ -105,9 +126,13 @@ def _first(text: dict[str, Any], *names: str) -> int:
     return need(text, next((n for n in names if text.get(n)), names[0]))
 
 
+#: Model types whose linear layers have no key of their own.
+LIGHTNING = ("minimax", "minimax_text_01", "minimax_m1")
+
 #: The config key that tells the kind, in the order they are tried.
 SHAPES = {
     "linear_attn_config": _kimi_delta,
+    "layer_group_size": _lightning,
     "linear_num_value_heads": _gated_delta,
     "mamba_num_heads": _mamba2,
     "mamba_n_heads": _mamba2,

@@ -11,17 +11,17 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.config import NAMES, head_dim, model_dtype, read, text_config
 from stackchoice.fit.layers import Layers, layer_counts, model_layers
+from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
 from stackchoice.read.values import count_of, dict_of, list_of, text_of
 
 #: Kinds of layers that keep a state instead of a cache.
-RECURRENT = ("gated_delta", "kimi_delta", "mamba2", "mamba", "short_conv")
+RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 MAMBA = ("mamba2", "mamba")
 INDEXES = ("index", "block_index")
 #: Keys that count draft layers, in the order they are tried.
 DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
               "num_mtp_modules", "mtp_num_layers")  # fmt: skip
-EXPERT_KEYS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 #: What may go wrong in a reading of values that are of no sensible type.
 ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,
        OverflowError, StopIteration, RecursionError)  # fmt: skip
@@ -60,18 +60,14 @@ def architecture(config: dict[str, Any]) -> Architecture:
     text = text_config(config)
     layers, unknown = _layers(config)
     names = list_of(config.get("architectures")) or list_of(text.get("architectures"))
-    experts = next((n for k in EXPERT_KEYS if (n := count_of(text.get(k)))), None)
-    per_token = next(
-        (n for k in ("num_experts_per_tok", "num_experts_per_token", "top_k_experts",
-                     "experts_per_token", "moe_topk") if (n := count_of(text.get(k)))), None,
-    )  # fmt: skip
+    experts, per_token = expert_counts(text)
     states = {g.state_dtype for g in layers if g.state_dtype}
     return Architecture(
         model_type=text_of(config.get("model_type"))[:80],
         name=text_of(names[0])[:80] if names else "",
         cache_kind=cache_kind(layers), layers=layers, unknown=unknown,
         number_of_layers=count_of(read(text, "num_hidden_layers")),
-        moe_layers=_moe_layers(text, experts), experts=experts,
+        moe_layers=moe_layers(text, experts), experts=experts,
         experts_per_token=per_token if experts else None, draft_layers=draft_layers(config),
         context_tokens=count_of(text.get("max_position_embeddings")),
         dtype=text_of(model_dtype(text)).removeprefix("torch.") or None,
@@ -116,32 +112,6 @@ def draft_layers(config: dict[str, Any]) -> int:
             if (number := count_of(holder.get(key))) is not None:
                 return number
     return 0
-
-
-def _moe_layers(text: dict[str, Any], experts: int | None) -> int | None:
-    """Count the layers with routed experts: from lists and intervals, None where nothing says."""
-    layers = count_of(read(text, "num_hidden_layers"))
-    if not experts or not layers or text.get("enable_moe_block") is False:
-        return None if experts and not layers else 0
-    for key, wanted in (("layers_block_type", "moe"), ("mlp_layer_types", "sparse")):
-        if kinds := list_of(text.get(key)):
-            return sum(kind == wanted for kind in kinds[:layers])
-    if pattern := text_of(text.get("hybrid_override_pattern")):
-        return pattern[:layers].count("E")
-    frequency = text.get("moe_layer_freq")
-    if isinstance(frequency, list):
-        return sum(bool(on) for on in frequency[:layers])
-    step = count_of(text.get("interleave_moe_layer_step")) or count_of(frequency) or count_of(
-        text.get("decoder_sparse_step")
-    )  # fmt: skip
-    if layers > 100_000 or (step or 1) > layers:
-        return None
-    first = count_of(text.get("first_k_dense_replace")) or 0
-    dense = {n for n in list_of(text.get("mlp_only_layers")) if isinstance(n, int)}
-    offset = 0 if "first_k_dense_replace" in text else 1
-    return sum(
-        i >= first and i not in dense and (i + offset) % (step or 1) == 0 for i in range(layers)
-    )
 
 
 def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding]:

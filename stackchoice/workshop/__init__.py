@@ -1,6 +1,6 @@
 """Courseware: questions with checks, trials on the real engine, arms to expose."""
 
-from stackchoice.workshop.arms import arm, arms_frame, fault_of, passports_frame
+from stackchoice.workshop.arms import arm, arms_frame, fair_table, fault_of, passports_frame
 from stackchoice.workshop.check import Checked, check, questions
 from stackchoice.workshop.environment import environment
 from stackchoice.workshop.own import my_passport, passport_lines
@@ -9,6 +9,6 @@ from stackchoice.workshop.trials import Trials, run
 
 __all__ = [
     "DOWNLOADS", "START_LOG", "Checked", "Trials", "arm", "arms_frame", "check", "check_log",
-    "download", "environment", "fault_of", "my_passport", "passport_lines", "passports_frame",
-    "questions", "run",
+    "download", "environment", "fair_table", "fault_of", "my_passport", "passport_lines",
+    "passports_frame", "questions", "run",
 ]  # fmt: skip

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pandas import DataFrame
-
+from stackchoice.compare import fairness
 from stackchoice.confirm import Passport
 from stackchoice.confirm.results import MAX_CACHED_SHARE
 from stackchoice.errors import InputError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.load import data_dir, load_facts
 from stackchoice.facts.yaml import shown
+from stackchoice.workshop.table import Table
 
 #: The arm that the others are shown against, and those in which something is wrong or not.
 BASELINE = "baseline"
 CLAIMS = ("claim-1", "claim-2", "claim-3")
+#: Items of which two runs always differ, and records that other rows sum up.
+NOISE = (
+    "endpoint url", "started at", "ended at", "raw log", "client", "floor", "repetitions",
+    "peak memory bytes", "ttft interval s", "itl interval s", "output tokens per s interval",
+)  # fmt: skip
 #: Passport of this very engine for those who cannot measure one of their own.
 SPARE = "spare"
 
@@ -53,18 +58,31 @@ def fault_of(claim: Passport, baseline: Passport) -> str:
     return "none"
 
 
-def arms_frame(*names: str, differing: bool = False) -> DataFrame:
+def fair_table(first: str, second: str) -> Table:
+    """Return the six items of a fair comparison of two arms: identical, different or unknown."""
+    pair = fairness(arm(first), arm(second), load_facts())
+    return Table(
+        [
+            {"item": item.title, "status": item.status,
+             "where": "; ".join(f"{p.name}: {p.first} | {p.second}" for p in item.parts
+                                if p.status != "identical")}
+            for item in pair
+        ]
+    )  # fmt: skip
+
+
+def arms_frame(*names: str, differing: bool = False) -> Table:
     """Return the four parts of passports side by side, one row per item.
 
     Parameters
     ----------
     differing
-        Leave out what is the same in all of them.
+        Leave out what is the same in all of them, and :data:`NOISE`.
     """
     return passports_frame({name: arm(name) for name in names}, differing=differing)
 
 
-def passports_frame(passports: Mapping[str, Passport], *, differing: bool = False) -> DataFrame:
+def passports_frame(passports: Mapping[str, Passport], *, differing: bool = False) -> Table:
     """Do the same for any passports by name."""
     rows = {n: {(part, item): text for part, item, text in p.rows()} for n, p in passports.items()}
     keys = dict.fromkeys(key for found in rows.values() for key in found)
@@ -72,4 +90,6 @@ def passports_frame(passports: Mapping[str, Passport], *, differing: bool = Fals
         {"part": part, "item": item, **{n: rows[n].get((part, item), "") for n in rows}}
         for part, item in keys
     ]
-    return DataFrame([r for r in table if not differing or len({r[n] for n in rows}) > 1])
+    if not differing:
+        return Table(table)
+    return Table([r for r in table if len({r[n] for n in rows}) > 1 and r["item"] not in NOISE])

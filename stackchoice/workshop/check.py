@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
-from pandas import DataFrame
 
 from stackchoice.errors import InputError
 from stackchoice.workshop import worked, yours
 from stackchoice.workshop.asked import Question, load_questions, question
 from stackchoice.workshop.reading import read_number, read_words, unanswered
+from stackchoice.workshop.table import Table
 
 #: Questions that need nothing given.
 SOLVERS = {**worked.SOLVERS, **yours.ARMS}
@@ -63,7 +63,9 @@ def check(name: str, answer: Any = None, given: Any = None) -> Checked:
     """
     asked = question(name)
     if unanswered(answer):
-        return Checked(name, None, asked.ask)
+        choices = f" Answer one of: {', '.join(asked.choices)}." if asked.choices else ""
+        unit = f" (in {asked.unit})" if asked.unit else ""
+        return Checked(name, None, f"{asked.ask}{unit}{choices}")
     if name in yours.SOLVERS and given is None:
         return Checked(name, None, f"give what it is about: check({name!r}, answer, given=...)")
     try:
@@ -72,7 +74,7 @@ def check(name: str, answer: Any = None, given: Any = None) -> Checked:
         return Checked(name, False, str(error))
 
 
-def questions(lesson: int | None = None) -> DataFrame:
+def questions(lesson: int | None = None) -> Table:
     """Return the questions of a lesson, or all: name, what is asked, in which unit or choices."""
     rows = [
         {"name": name, "lesson": q.lesson, "asks": q.ask,
@@ -80,7 +82,7 @@ def questions(lesson: int | None = None) -> DataFrame:
         for name, q in load_questions().items()
         if lesson in (None, q.lesson)
     ]  # fmt: skip
-    return DataFrame(rows, columns=["name", "lesson", "asks", "answer"])
+    return Table(rows, columns=["name", "lesson", "asks", "answer"])
 
 
 def _expected(name: str, asked: Question, given: Any) -> worked.Expected:

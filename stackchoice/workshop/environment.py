@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pandas import DataFrame
-
 from stackchoice.doctor import examine
+from stackchoice.workshop.table import Table
 
 #: What a lesson does without, where the item fails.
 WITHOUT = {
@@ -15,9 +14,9 @@ WITHOUT = {
 }
 
 
-def environment() -> DataFrame:
+def environment() -> Table:
     """Return one row per item: state, item, what was seen, and the fix where it fails."""
-    return DataFrame(
+    return Table(
         [
             {
                 "state": "OK" if f.ok else "not here" if f.optional else "FAIL",

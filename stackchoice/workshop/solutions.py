@@ -28,12 +28,7 @@ def execute(path: Path) -> None:
     client.execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.execution_count = None
             cell.outputs = [o for o in cell.outputs if _WIDGET not in o.get("data", {})]
-            for output in cell.outputs:
-                output.pop("execution_count", None)
-                if output.output_type == "execute_result":
-                    output["execution_count"] = None
     notebook.metadata.pop("widgets", None)
     notebook.metadata.language_info = {"name": "python"}
     nbformat.write(notebook, path)

@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pandas import DataFrame
-
 from stackchoice.facts.datum import Datum
 from stackchoice.facts.load import data_dir
 from stackchoice.fit.config import text_config
 from stackchoice.fit.path import KernelPath
 from stackchoice.workshop import worked
 from stackchoice.workshop.samples import DOWNLOADS, MACHINE, START_LOG, check_log, download, wall
+from stackchoice.workshop.table import Table
 
 
-def loop_table() -> DataFrame:
+def loop_table() -> Table:
     """What a decode ceiling is made of: the file's bytes, and three machines' bandwidths."""
     facts = worked.facts()
     artifact = facts.models[worked.MODEL].artifact(worked.SMALLER)
@@ -27,10 +26,10 @@ def loop_table() -> DataFrame:
         )
         for m in (worked.SUPERCHIP, worked.WIDE, worked.NARROW)
     ]
-    return DataFrame(rows)
+    return Table(rows)
 
 
-def model_table() -> DataFrame:
+def model_table() -> Table:
     """What the model's config says of its cache, as in its config.json."""
     config = text_config(worked.facts().models[worked.MODEL].config.value or {})
     kinds = ", ".join(f"{g.layers} {g.kind.replace('_', ' ')}" for g in worked.sized().layers)
@@ -46,10 +45,10 @@ def model_table() -> DataFrame:
         ("DeltaNet head dimension (keys, values)", config["linear_value_head_dim"]),
         ("convolution columns kept", config["linear_conv_kernel_dim"]),
     ]
-    return DataFrame(rows, columns=["item", "value"])
+    return Table(rows, columns=["item", "value"])
 
 
-def configs_table() -> DataFrame:
+def configs_table() -> Table:
     """Every entry of the two downloads' quantisation, side by side."""
     trees = {
         name: json.loads((download(name) / "config.json").read_text(encoding="utf-8"))
@@ -57,20 +56,18 @@ def configs_table() -> DataFrame:
     }
     leaves = {name: dict(_leaves(tree["quantization_config"])) for name, tree in trees.items()}
     keys = dict.fromkeys(key for found in leaves.values() for key in found)
-    return DataFrame(
-        [{"entry": k, **{n: leaves[n].get(k, "absent") for n in DOWNLOADS}} for k in keys]
-    )
+    return Table([{"entry": k, **{n: leaves[n].get(k, "absent") for n in DOWNLOADS}} for k in keys])
 
 
-def path_table(name: str, machine: str = MACHINE) -> DataFrame:
+def path_table(name: str, machine: str = MACHINE) -> Table:
     """What loads, which kernel takes it and what is multiplied, for one download on a machine."""
     path = wall(name, worked.facts(), machine).path
-    return DataFrame([] if path is None else list(_path_rows(path)))
+    return Table([] if path is None else list(_path_rows(path)))
 
 
-def log_table() -> DataFrame:
+def log_table() -> Table:
     """Both predictions for the weights against the log, one row per download."""
-    return DataFrame(
+    return Table(
         [
             {"download": name, "predicted": c.predicted, "outcome": c.outcome,
              "the log says": c.found or "nothing", "because": c.reason}
@@ -81,19 +78,11 @@ def log_table() -> DataFrame:
     )  # fmt: skip
 
 
-def log_lines() -> DataFrame:
+def log_lines() -> Table:
     """The lines of the kept log."""
     text = (data_dir() / "samples" / START_LOG).read_text(encoding="utf-8")
     lines = text.splitlines()
-    return DataFrame({"line": range(1, len(lines) + 1), "the log": lines})
-
-
-def published_table() -> DataFrame:
-    """Figures that others published, in tokens a second, with their class."""
-    return DataFrame(
-        [{"figure": k.replace("_", " "), "tokens/s": v, "class": "reported"}
-         for k, v in worked.published().items()]
-    )  # fmt: skip
+    return Table({"line": range(1, len(lines) + 1), "the log": lines})
 
 
 def _fact(what: str, item: str, datum: Datum[Any], unit: str) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from pandas import DataFrame
 from pydantic import Field
 
 from stackchoice.confirm import EmbeddedEngine
@@ -29,6 +28,7 @@ from stackchoice.load.plan import Plan
 from stackchoice.load.reading import read_sample
 from stackchoice.load.records import Sample
 from stackchoice.load.untrusted import visible
+from stackchoice.workshop.table import Table
 
 VARIABLE = "STACKCHOICE_WORKSHOP"
 SOURCES = ("auto", "engine", "recorded")
@@ -87,13 +87,13 @@ class Trials(dict[str, Trial]):
         super().__init__((t.name, t) for t in found)
         self.origin = origin
 
-    def to_frame(self) -> DataFrame:
+    def to_frame(self) -> Table:
         """Return one row per request."""
-        return DataFrame([row for trial in self.values() for row in trial.rows()]).round(3)
+        return Table([row for trial in self.values() for row in trial.rows()]).round(3)
 
-    def starts_frame(self) -> DataFrame:
+    def starts_frame(self) -> Table:
         """Return one row per trial: what the engine was asked for, and what it realised."""
-        return DataFrame(
+        return Table(
             [
                 {"trial": t.name, "context configured": t.setup.context_tokens,
                  "context realised": t.realised_context_tokens, "slots": t.realised_slots,
@@ -102,11 +102,9 @@ class Trials(dict[str, Trial]):
             ]
         )  # fmt: skip
 
-    def answers_frame(self) -> DataFrame:
+    def answers_frame(self) -> Table:
         """Return what the model said, one row per request."""
-        return DataFrame(
-            [{"trial": t.name, "said": s.text} for t in self.values() for s in t.samples]
-        )
+        return Table([{"trial": t.name, "said": s.text} for t in self.values() for s in t.samples])
 
 
 @cache

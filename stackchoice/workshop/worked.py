@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from stackchoice.choose import Decision, decide
 from stackchoice.choose.against import over_releases
-from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.facts.yaml import read_yaml
+from stackchoice.facts.load import Facts, load_facts
 from stackchoice.fit import PremiseCheck, check_premises, launch, size
 from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.scenario import load_scenario
 from stackchoice.workshop.asked import load_questions
+from stackchoice.workshop.published import AFTER, BEFORE, CACHING, FOUR, attribution, rate
 from stackchoice.workshop.samples import DOWNLOADS, check_log, wall
 
 #: The worked case, its model and the machines of the lessons.
@@ -325,26 +325,25 @@ def _() -> Expected:
     return Expected(fell[0] if len(fell) == 1 else tuple(fell))
 
 
-@cache
-def published() -> dict[str, Any]:
-    """Figures that others published, with their source; class reported."""
-    return read_yaml(data_dir() / "workshop" / "published.yaml")["figures"]
+@solves("release.consistent")
+def _() -> Expected:
+    choices = load_questions()["release.consistent"].choices
+    by_pattern = dict(zip(("decode alone", "prefill alone", "both together"), choices, strict=True))
+    return Expected(by_pattern[attribution().pattern])
 
 
 def _gain(phase: str) -> float:
-    before, after = (published()[f"{phase}_{when}"] for when in ("before", "after"))
-    return 100 * (after / before - 1)
+    return 100 * (rate(AFTER, phase) / rate(BEFORE, phase) - 1)
 
 
 @solves("knobs.expected")
 def _() -> Expected:
-    f = published()
-    product = f["draft_four"] * f["caching"] / f["draft_two"]
-    return Expected(product, {"mixed": f["draft_two"] * 1.16 * f["caching"] / f["draft_two"]})
+    caching_leaves = rate(CACHING) / rate(AFTER)
+    mixed_gain = rate(FOUR) / rate(CACHING)
+    return Expected(rate(FOUR) * caching_leaves, {"mixed": rate(CACHING) * mixed_gain})
 
 
 @solves("knobs.gain")
 def _() -> Expected:
-    f = published()
-    right = 100 * (f["draft_four"] / f["draft_two"] - 1)
-    return Expected(right, {"mixed": 100 * (f["draft_four"] / f["caching"] - 1)})
+    right = 100 * (rate(FOUR) / rate(AFTER) - 1)
+    return Expected(right, {"mixed": 100 * (rate(FOUR) / rate(CACHING) - 1)})
