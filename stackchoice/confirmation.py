@@ -131,7 +131,8 @@ def confirm_all(
             passport = confirm(
                 running, plan=load, prediction=prediction, machine=machine,
                 arm=f"{name}{suffix}", identity=identity,
-                raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None, resume=resume, reference=reference, cancel=cancel,
+                raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None,
+                resume=resume, reference=reference, cancel=cancel,
                 on_progress=None if on_line is None else lambda p: on_line(_line(p)),
             )  # fmt: skip
             passport = passport if keep_raw else without_texts(passport)

@@ -20,6 +20,7 @@ from stackchoice.confirm.results import (
     RULES_SHA256,
     Discard,
     Results,
+    cache_state,
     cached_share,
     discard_reason,
     summarise,
@@ -35,8 +36,6 @@ from stackchoice.load.summary import by_launch, judge_client, repetitions
 from stackchoice.load.untrusted import visible
 
 Event = dict[str, Any]
-#: A prompt sent again is found again but for the block it ends in.
-WARM_SHARE = 0.5
 
 
 def assemble(
@@ -249,7 +248,7 @@ def _protocol(
     validity: Validity, harness_revision: str, repetitions: Sequence[Repetition], model: str,
 ) -> Protocol:  # fmt: skip
     cached = validity.largest_cached_share
-    cache, state = _cache_state(plan, cached)
+    cache, state = cache_state(plan, cached)
     if cached is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
         state, cache = "cold", "cold: no prefix cache, by the probe of repeated prefixes"
     canaries = load_canaries(plan.canaries, model)
@@ -302,20 +301,6 @@ def _same_model(events: list[Event]) -> bool | None:
 
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
-
-
-def _cache_state(plan: Plan, cached: float | None) -> tuple[str, str]:
-    """Return the state of the prefix cache in words and as one word, by what the server counted."""
-    same = plan.prompts == "same"
-    if cached is None:
-        meant = ("meant warm (one prompt sent again and again)" if same
-                 else "meant cold (nonce first in every prompt)")  # fmt: skip
-        word = "meant warm" if same else "meant cold"
-        return f"{meant}; not confirmed: no cached_tokens in usage", word
-    word = "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
-    if same and cached >= WARM_SHARE:
-        word = "warm"
-    return f"{word}: at most {cached:.1%} of a prompt from cache", word
 
 
 def _same_process(events: list[Event]) -> bool | None:
