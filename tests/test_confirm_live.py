@@ -27,8 +27,18 @@ SHORT = Plan(requests=3, floor=False, output_tokens=16, prompt_words=8)
 #: What an agent needs of a stack, with short limits for a model that talks on.
 OWN = """
 version: 1
-include: [basic]
 canaries:
+  - id: echo
+    messages: [{role: user, content: "Repeat this word: banana"}]
+    max_tokens: 24
+    expect: {contains: [banana]}
+  - id: json-schema
+    messages: [{role: user, content: "Reply with a JSON object that names the capital of France."}]
+    max_tokens: 48
+    response_format: {type: json_schema, json_schema: {name: capital, strict: true, schema: {
+      type: object, properties: {capital: {type: string, maxLength: 20}}, required: [capital],
+      additionalProperties: false}}}
+    expect: {json_keys: {capital: string}}
   - id: exact
     messages: [{role: user, content: "Repeat this sentence and nothing else: The harbour was quiet."}]
     max_tokens: 24
@@ -67,6 +77,17 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """A load with one canary, for sweeps of many launches."""
+    path = tmp_path_factory.mktemp("quick") / "one.yaml"
+    path.write_text(
+        "version: 1\ncanaries:\n  - {id: capital, max_tokens: 24, expect: {contains: [Paris]},\n"
+        "     messages: [{role: user, content: Name the capital city of France.}]}\n"
+    )
+    return SHORT.model_copy(update={"canaries": str(path)})
+
+
+@pytest.fixture(scope="module")
 def reference(canaries: str) -> Passport:
     """The shipped weights: the trusted arm, with every probe."""
     plan = SHORT.model_copy(update={"canaries": canaries, "probes": ("cache", "context", "slots")})
@@ -88,7 +109,7 @@ def test_canaries_of_an_agent_on_a_small_model(reference: Passport) -> None:
     assert found.pop("tool-call") == "failed"  # the model is too small; nobody knows that yet
     assert found.pop("exact") == "recorded"
     assert set(found.values()) == {"passed"}
-    assert {"recall", "needle-20%", "needle-80%", "json-schema"} < set(found)
+    assert {"echo", "recall", "needle-20%", "needle-80%", "json-schema"} < set(found)
     assert reference.label == "HOLD"
     tool = next(c for c in reference.validity.canaries_before if c.id == "tool-call")
     assert "no reference arm" in tool.note
@@ -118,13 +139,14 @@ def test_the_same_stack_again_is_off_hold_by_its_reference(
 
 
 def test_a_coarser_quantisation_is_held_by_what_the_reference_answers(
-    reference: Passport, folder: Path
+    reference: Passport, canaries: str, folder: Path
 ) -> None:
+    plan = SHORT.model_copy(update={"canaries": canaries})
     pytest.importorskip("gguf")
     with arm("llama.cpp:q4_0", folder=folder) as engine:
-        coarse = confirm(engine, plan=SHORT, reference=reference, arm="q4_0")
+        coarse = confirm(engine, plan=plan, reference=reference, arm="q4_0")
     with arm("llama.cpp:q8_0", folder=folder) as engine:
-        wide = confirm(engine, plan=SHORT, reference=reference, arm="q8_0")
+        wide = confirm(engine, plan=plan, reference=reference, arm="q8_0")
     sizes = [p.identity.artifact_bytes for p in (coarse, reference, wide)]
     assert sizes == sorted(sizes)
     assert "Q4_0" in coarse.identity.weight_format
@@ -138,8 +160,8 @@ def test_a_coarser_quantisation_is_held_by_what_the_reference_answers(
     assert found.winner != "q4_0"
 
 
-def test_slots_are_what_waiting_requests_lack(tmp_path: Path) -> None:
-    load = SHORT.model_copy(update={"load": Closed(streams=4), "requests": 4})
+def test_slots_are_what_waiting_requests_lack(tmp_path: Path, quick: Plan) -> None:
+    load = quick.model_copy(update={"load": Closed(streams=4), "requests": 4})
     sweep = run_sweep(
         design([parse_knob("slots=1,4")]),
         lambda s: EmbeddedEngine(context_tokens=2048, slots=int(s["slots"])),
@@ -151,11 +173,11 @@ def test_slots_are_what_waiting_requests_lack(tmp_path: Path) -> None:
     assert slots == {1, 4}
 
 
-def test_a_prefix_cache_that_is_off_is_seen(tmp_path: Path) -> None:
+def test_a_prefix_cache_that_is_off_is_seen(tmp_path: Path, quick: Plan) -> None:
     sweep = run_sweep(
         design([parse_knob("prefix_cache=on,off")]),
         lambda s: EmbeddedEngine(prefix_cache=bool(s["prefix_cache"])),
-        load=SHORT.model_copy(update={"probes": ("cache",)}), metric="cache_speedup",
+        load=quick.model_copy(update={"probes": ("cache",)}), metric="cache_speedup",
         folder=tmp_path, subject="embedded", confirm_peak=False,
     )  # fmt: skip
     on, off = sweep.arms
@@ -164,9 +186,9 @@ def test_a_prefix_cache_that_is_off_is_seen(tmp_path: Path) -> None:
     assert [probe.cached_tokens > 0 for probe in said] == [True, False, False, True]
 
 
-def test_a_cancelled_run_keeps_what_it_measured(tmp_path: Path) -> None:
+def test_a_cancelled_run_keeps_what_it_measured(tmp_path: Path, quick: Plan) -> None:
     cancel, raw = threading.Event(), tmp_path / "raw.jsonl"
-    plan = SHORT.model_copy(update={"requests": 50})
+    plan = quick.model_copy(update={"requests": 50})
 
     def stop(progress: Progress) -> None:
         if progress.step == "timed":
