@@ -109,7 +109,7 @@ def test_canaries_of_an_agent_on_a_small_model(reference: Passport) -> None:
     assert found.pop("tool-call") == "failed"  # the model is too small; nobody knows that yet
     assert found.pop("exact") == "recorded"
     assert set(found.values()) == {"passed"}
-    assert {"echo", "recall", "needle-20%", "needle-80%", "json-schema"} < set(found)
+    assert {"echo", "recall", "needle-20%", "needle-80%", "json-schema"} == set(found)
     assert reference.label == "HOLD"
     tool = next(c for c in reference.validity.canaries_before if c.id == "tool-call")
     assert "no reference arm" in tool.note

@@ -172,7 +172,7 @@ def test_guidellm(tmp_path):
               "warmup": {"percent": None, "value": 5.0}, "cooldown": {"value": None}}  # fmt: skip
     tree = {"metadata": {"guidellm_version": "0.8.1"}, "benchmarks": [guide(config)],
             "config": {"spec": {"seed": {"value": 42}, "data": [
-                {"kind": "synthetic_text", "prompt_tokens": 512, "output_tokens": 128}]}}}  # fmt: skip
+                {"kind": "synthetic", "prompt_tokens": 512, "output_tokens": 128}]}}}  # fmt: skip
     p = one(written(tmp_path, "g.json", tree))
     assert (p.results.requests, p.results.usable, p.results.errors) == (204, 200, 3)
     assert p.results.ttft_s.median == pytest.approx(0.08)

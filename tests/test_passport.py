@@ -11,16 +11,21 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from passport_samples import arm
+from passport_samples import arm, sample
 
+from stackchoice.arm_identity import arm_identity
+from stackchoice.compare import fairness
 from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.account import read_account
 from stackchoice.confirm.assess import _identified, _same_process
+from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
 from stackchoice.confirm.results import Results, cache_state
+from stackchoice.confirmation import without_texts
+from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.passports import find, load_arms, read_declared, shipped
@@ -29,8 +34,8 @@ from stackchoice.passports import find, load_arms, read_declared, shipped
 ITEMS = {
     Identity: "model model_revision artifact artifact_revision runtime runtime_build driver "
     "kernels chat_template weight_format kv_format recurrent_state_format speculative_decoder "
-    "torch toolkit packages gpu operating_system settings effective_settings context_tokens kv_pool_tokens "
-    "manifest_sha256",
+    "torch toolkit packages gpu operating_system settings effective_settings context_tokens "
+    "kv_pool_tokens manifest_sha256",
     Protocol: "prompt_version harness harness_revision scorer_revision sampling reasoning_policy "
     "output_budget_tokens input_lengths output_lengths concurrency arrival_pattern "
     "prefix_cache_state warm_up repetitions seed",
@@ -218,6 +223,38 @@ def test_the_state_of_the_prefix_cache_is_what_the_server_counted(prompts, cache
     text, state = cache_state(Plan(prompts=prompts), cached)
     assert state == word
     assert text.startswith(word)
+
+
+def test_identity_from_a_log_and_declarations(tmp_path, facts):
+    log = data_dir() / "samples" / "vllm_start.log"
+    found = arm_identity(["model_revision=abc", "kv_format=typed"], log=log, facts=facts)
+    assert found.runtime == "vllm"
+    assert found.origin("runtime").basis is Basis.LOGGED
+    assert found.origin("model_revision").basis is Basis.DECLARED
+    pool = found.origin("kv_pool_tokens")
+    assert pool is None or "line" in pool.where
+    for pair, reason in (("speed=1", "no item of id"), ("server=x", "no item"), ("x", "VALUE"),
+                         ("slots=many", "slots")):  # fmt: skip
+        with pytest.raises(InputError, match=reason):
+            arm_identity([pair])
+
+
+def test_the_hash_of_a_checkpoint_names_the_model(tmp_path, facts):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text('{"model_type": "llama"}')
+    first, second = (arm_identity(checkpoint=tmp_path / n, facts=facts) for n in "ab")
+    assert first.manifest_sha256 == second.manifest_sha256
+    x, y = arm("x", identity={"manifest_sha256": first.manifest_sha256, "model": "one"}), arm(
+        "y", identity={"manifest_sha256": second.manifest_sha256, "model": "two"})  # fmt: skip
+    assert next(i for i in fairness(x, y, facts) if i.id == "model").status == "identical"
+
+
+def test_without_raw_no_word_of_an_answer_is_kept():
+    told = CanaryOutcome(id="sum", result="passed", text="secret answer")
+    p = arm(validity={"canaries_before": (told,)})
+    p = p.model_copy(update={"samples": (sample(0.1, text="secret answer", reasoning="secret"),)})
+    assert "secret" not in without_texts(p).model_dump_json()
 
 
 # The machine under it.
