@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -24,6 +25,7 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
+from stackchoice.facts.yaml import shown
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
@@ -48,6 +50,13 @@ COMMANDS = {
     "setup-engine": setup_engine_command,
 }
 
+#: What typer raises for a wrong word on the command line; it exports only the special cases.
+UsageError = typer.BadParameter.__bases__[0]
+#: Longer than any error; a path or a name of megabytes is cut.
+MAX_ERROR = 4000
+#: The status of a command that Ctrl-C ended.
+STOPPED = 130
+
 app = typer.Typer(
     help="Choose how to serve an open-weight language model, and prove the choice.",
     no_args_is_help=True,
@@ -63,16 +72,45 @@ for _name, _command in COMMANDS.items():
 def main() -> NoReturn:
     """Run the command line; an error meant for the user ends in one line and status 2."""
     try:
-        app()
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
     except StackchoiceError as error:
-        print(f"stackchoice: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(str(error))
+    except UsageError as error:  # a word that the command line does not know
+        if len(sys.argv) == 1:
+            error.show()  # the help
+            sys.exit(2)
+        _end(_usage(error))
+    except (KeyboardInterrupt, typer.Abort):
+        _end("stopped before the end", STOPPED)
+    except BrokenPipeError:  # what reads the output has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0)
     except OSError as error:  # a full disk, a folder that went away
         what = error.filename or "output"
-        print(f"stackchoice: {what}: {error.strerror}; check path, rights and space",
-              file=sys.stderr)  # fmt: skip
-        sys.exit(2)
-    sys.exit(0)
+        _end(f"{what}: {error.strerror}; check path, rights and space")
+    except UnicodeEncodeError as error:
+        _end(f"this terminal cannot show {error.object[error.start]!a}; set PYTHONUTF8=1")
+    if status == STOPPED:
+        _end("stopped before the end", STOPPED)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _end(text: str, status: int = 2) -> NoReturn:
+    """Print one line that no name in it can break, and end."""
+    print(f"stackchoice: {shown(text, MAX_ERROR)}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _usage(error: Any) -> str:
+    """Return what is wrong with the words of a command, the value that was given, and the fix."""
+    text = error.format_message().strip().rstrip(".")
+    words = sys.argv[1:]
+    for option in getattr(getattr(error, "param", None), "opts", []):
+        if option in words[:-1] and "Missing" not in text:
+            text += f", not {words[words.index(option) + 1]!r}"
+    command = error.ctx.command_path if error.ctx else "stackchoice"
+    return f"{text}; see {command} --help"
 
 
 @app.callback()

@@ -1,5 +1,13 @@
 """The errors meant for the user. Each text says the value, why it is wrong, and the fix."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+#: A list of known names that is longer than this is cut to those that were meant, where any were.
+SHORT_LIST = 12
+
 
 class StackchoiceError(Exception):
     """Root of every error meant for the user; the command line prints it without traceback."""
@@ -51,3 +59,25 @@ class TrafficError(StackchoiceError):
 
 class CheckpointError(StackchoiceError):
     """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""
+
+
+def known_names(name: str, known: Iterable[str], search: str = "stackchoice facts WORD") -> str:
+    """Return the end of an error about an unknown name: the names that were meant, or all.
+
+    Parameters
+    ----------
+    search
+        What searches the whole list, for one too long to print.
+    """
+    names = sorted(known)
+    if not names:
+        return "none is known here; leave it out"
+    asked = name.casefold()
+    folded = {other: other.casefold() for other in names}
+    meant = [n for n, low in folded.items() if len(asked) > 2 and asked in low]
+    near = difflib.get_close_matches(asked, list(folded.values()), 3, 0.75)
+    meant += [n for n in names if folded[n] in near and n not in meant]
+    if meant and len(names) > SHORT_LIST:
+        return f"did you mean {' or '.join(meant[:5])}? `{search}` searches all {len(names)}"
+    hint = f"did you mean {' or '.join(meant[:5])}? " if meant else ""
+    return f"{hint}known: {', '.join(names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stackchoice.errors import InputError, ScenarioError
+from stackchoice.errors import InputError, ScenarioError, known_names
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
@@ -48,12 +48,15 @@ def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
     ScenarioError, InputError
         When the engine is not in the fact base, or the release no number or day.
     """
-    name, _, release = text.partition("==")
+    name, given, release = text.partition("==")
     known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
     engine = known.get(name.strip().lower())
     if engine is None:
         raise _unknown("engine", name, list(facts.engines))
-    return engine, checked_release(release.strip() or None, engine, facts.kernels)
+    newest = facts.engines[engine].latest.version
+    return engine, checked_release(
+        release.strip() if given else None, engine, facts.kernels, newest
+    )
 
 
 def engine_wall(engine: str, machine: str, facts: Facts | None = None) -> EngineWall:
@@ -166,5 +169,5 @@ def _machine(name: str, facts: Facts) -> Machine:
 
 def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
     return ScenarioError(
-        f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
+        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
     )

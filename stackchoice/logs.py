@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from stackchoice.errors import InputError
+from stackchoice.errors import InputError, known_names
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact
@@ -91,4 +91,4 @@ def _artifact(model: str | None, artifact: str | None, facts: Facts) -> Artifact
 
 
 def _unknown(what: str, value: str, known: list[str]) -> InputError:
-    return InputError(f"{what} {shown(value)!r}: not in the fact base; one of: {', '.join(known)}")
+    return InputError(f"{what} {shown(value)!r}: not in the fact base; {known_names(value, known)}")

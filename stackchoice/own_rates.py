@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from stackchoice.confirm.passport import Passport
 from stackchoice.errors import InputError
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 from stackchoice.fit.measured import MeasuredRate
 
 #: A table of rates is some lines; whoever has a million does not need our prior.
@@ -34,7 +34,7 @@ def own_rates(path: Path | str) -> list[MeasuredRate]:
 
 def _table(path: Path) -> list[MeasuredRate]:
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -45,20 +45,24 @@ def _table(path: Path) -> list[MeasuredRate]:
     if len(raw) > MAX_BYTES:
         raise InputError(f"{path}: more than {MAX_BYTES} bytes; give the rates of one set-up")
     rows = csv.DictReader(text.splitlines())
+    try:
+        given = list(enumerate(rows, 2))
+    except csv.Error as error:  # a field of megabytes
+        raise InputError(f"{path}: is no CSV of rates ({error}); give one rate a line") from None
     unknown = [name for name in rows.fieldnames or [] if name not in COLUMNS]
     missing = [name for name in COLUMNS[:2] if name not in (rows.fieldnames or [])]
     if unknown or missing:
         wrong = f"column {shown(unknown[0])!r} is not known" if unknown else f"no {missing[0]!r}"
         raise InputError(f"{path}:1: {wrong}; the columns are {', '.join(COLUMNS)}")
     found = []
-    for row in rows:
+    for line, row in given:
         try:
             found.append(MeasuredRate.model_validate({k: v for k, v in row.items() if v}))
         except ValidationError as error:
             first = error.errors()[0]
             where = first["loc"][0] if first["loc"] and first["loc"][0] else "a value too many"
             raise InputError(
-                f"{path}:{rows.line_num}: {where} is {shown(first['input'])}: {first['msg']}; "
+                f"{path}:{line}: {where} is {shown(first['input'])}: {first['msg']}; "
                 f"the columns are {', '.join(COLUMNS)}"
             ) from None
     if not found:

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stackchoice.errors import ConfigError, InputError, ScenarioError
+from stackchoice.errors import ConfigError, InputError, ScenarioError, known_names
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
 from stackchoice.facts.records import Artifact, Model
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.own_rates import own_rates
 
+#: As a scenario allows.
+MAX_CONTEXT_TOKENS, MAX_DEVICES, MAX_WEIGHTS_GB = 100_000_000, 1024, 1_000_000
 #: A config.json is some kilobytes; mixed-precision files reach a hundred.
 MAX_CONFIG_BYTES = 16 * 2**20
 
@@ -60,8 +62,14 @@ def size_by_name(
             f"them, its lanes (pcie5 x8); known: {', '.join(facts.links)}"
         )
     path = Path(model)
+    _check_sizes(context_tokens, devices, weights_gb, kv_dtype, facts)
     if model in facts.models:
         chosen = facts.models[model]
+        if weights_gb is not None:
+            raise InputError(
+                f"weights_gb {weights_gb:g} belongs to a config.json; the weights of {model} are "
+                "known, leave it out"
+            )
     elif path.suffix == ".json" or path.exists():
         chosen = model_of_config(path, weights_gb)
     else:
@@ -92,10 +100,31 @@ def size_by_name(
     )
 
 
+def _check_sizes(
+    context_tokens: int, devices: int, weights_gb: float | None, kv_dtype: str | None, facts: Facts
+) -> None:
+    """Refuse numbers that no machine has, before the arithmetic meets them."""
+    for name, value, most in (
+        ("context", context_tokens, MAX_CONTEXT_TOKENS), ("devices", devices, MAX_DEVICES)
+    ):  # fmt: skip
+        if not 1 <= value <= most:
+            raise InputError(f"{name} {shown(value)} is not possible; write 1 to {most:,}")
+    if weights_gb is not None and not 0 < weights_gb <= MAX_WEIGHTS_GB:
+        raise InputError(
+            f"weights_gb {weights_gb:g} is not possible; write more than 0 and at most "
+            f"{MAX_WEIGHTS_GB:,}, or leave it out when it is not known"
+        )
+    if kv_dtype is not None and facts.memory.kv_format(kv_dtype) is None:
+        known = [one.id for one in facts.memory.kv_formats]
+        raise InputError(
+            f"kv_dtype {shown(kv_dtype)!r} is not known; write one of {', '.join(known)}"
+        )
+
+
 def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
     """Return a model that is only a ``config.json``: its layers known, its parameters not."""
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             raw = file.read(MAX_CONFIG_BYTES + 1)
         if len(raw) > MAX_CONFIG_BYTES:
             raise ConfigError(f"{path}: more than {MAX_CONFIG_BYTES} bytes is no config.json")
@@ -159,24 +188,30 @@ def describe_sizing(found: Sizing) -> str:
         lines.append(f"  {row.basis}: {pool} left, {live} live by quotient ({row.evidence.value})")
     for admitted in found.admissions:
         live = "unknown" if admitted.live_sequences is None else admitted.live_sequences
+        counted = f"{live} ({admitted.evidence.value})"
+        if admitted.refused:
+            counted = admitted.refused
+        elif admitted.rule == "quotient":
+            counted += ", by quotient: its own admission is not sourced"
         lines.append(
             f"    {admitted.engine} {admitted.release}, {admitted.settings}, on {admitted.basis}: "
-            f"{live} ({admitted.evidence.value})"
+            f"{counted}"
         )
     fits = any(row.live_sequences for row in found.rows)
-    if fits and found.speed is not None and found.speed.decode is not None:
-        low, high = found.speed.decode.low, found.speed.decode.high
-        ceiling = found.speed.decode_ceiling_tokens_per_s
+    if fits and found.speed is not None:
+        decode, ceiling = found.speed.decode, found.speed.decode_ceiling_tokens_per_s
         lines.append(
-            f"  one stream decodes {low:,.1f} to {high:,.1f} tokens/s, at most {ceiling:,.1f} "
-            f"({found.speed.decode.evidence.value}; {'; '.join(found.speed.decode.rests_on)})"
-        )
+            "  how fast one stream decodes is unknown" if decode is None or ceiling is None
+            else f"  one stream decodes {decode.low:,.1f} to {decode.high:,.1f} tokens/s, at most "
+            f"{ceiling:,.1f} ({decode.evidence.value}; {'; '.join(decode.rests_on)})"
+        )  # fmt: skip
         lines += [f"  unknown: {what}" for what in found.speed.unknown]
     for engine, cures in found.cures.items():
         for cure in cures.cures:
+            freed = f", {cure.freed_bytes / GB:,.1f} GB freed a device" if cure.freed_bytes else ""
             lines.append(
-                f"  cure for {engine}: {cure.kind}, {cure.what}: {cure.live_sequences} sequences, "
-                f"{cure.freed_bytes / GB:,.1f} GB freed a device; {cure.note}"
+                f"  cure for {engine}: {cure.kind}, {cure.what}: {cure.live_sequences} sequences "
+                f"({cure.admission.evidence.value}){freed}; {cure.note}"
             )
         lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
     return "\n".join(lines)
@@ -184,5 +219,5 @@ def describe_sizing(found: Sizing) -> str:
 
 def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
     return ScenarioError(
-        f"{what} {name!r} is not in the fact base; known: {', '.join(sorted(known))}{more}"
+        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackchoice.errors import UnknownRuleError
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts import load_facts
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
@@ -327,3 +327,80 @@ def test_the_proposed_length_is_the_last_that_fits(memory):
     length = plan.longest(memory, 262144)
     assert length == 0 or plan.needed_bytes(length) <= memory
     assert length == 262144 or plan.needed_bytes(length + 1) > memory
+
+
+QWEN3_NEXT = {
+    **{k: v for k, v in MOE_HYBRID.items() if k != "mamba_ssm_dtype"}, "num_hidden_layers": 48,
+    "model_type": "qwen3_next",
+}  # fmt: skip
+GRANITE_TINY = {
+    "model_type": "granitemoehybrid", "num_hidden_layers": 40, "num_attention_heads": 12,
+    "num_key_value_heads": 4, "head_dim": 128, "hidden_size": 1536, "dtype": "bfloat16",
+    "layer_types": (["mamba"] * 9 + ["attention"]) * 4, "mamba_n_heads": 48, "mamba_d_head": 64,
+    "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4,
+}  # fmt: skip
+NEMOTRON_9B = {
+    "model_type": "nemotron_h", "num_hidden_layers": 4, "hybrid_override_pattern": "M-*-",
+    "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "hidden_size": 4480,
+    "mamba_num_heads": 128, "mamba_head_dim": 80, "ssm_state_size": 128, "n_groups": 8,
+    "conv_kernel": 4, "dtype": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("release", "config", "state", "conv", "token"),
+    [
+        # the config is silent: vLLM keeps the model's type, the reference code float32
+        ("0.11.0", QWEN3_NEXT, 32 * 128 * 128 * 2, 8192 * 3 * 2, 2048),
+        ("0.26.0", QWEN3_NEXT, 32 * 128 * 128 * 2, 8192 * 3 * 2, 2048),
+        ("0.26.0", GRANITE_TINY, 48 * 64 * 128 * 2, (3072 + 256) * 3 * 2, 2048),
+        ("0.19.1", NEMOTRON_9B, 128 * 80 * 128 * 2, 12_288 * 3 * 2, 4096),
+        ("0.26.0", NEMOTRON_9B, 128 * 80 * 128 * 4, 12_288 * 3 * 2, 4096),
+    ],
+)
+def test_a_state_whose_type_the_config_leaves_open(release, config, state, conv, token):
+    plan = vllm.plan(ask("vllm", release, config, kv_dtype="bf16"))
+    assert plan.attention_block_tokens == 16 * ceil((state + conv) / token / 16)
+
+
+def test_what_no_one_read_of_a_silent_config_is_unknown():
+    with pytest.raises(UnknownCacheError, match="mamba2 state"):
+        vllm.plan(ask("vllm", "0.10.2", NEMOTRON_9B, kv_dtype="bf16"))
+
+
+@pytest.mark.parametrize(("spec", "kv", "block", "padding"), [
+    (15, "bf16", 480, 1.27), (7, "int8_per_token_head", 864, 1.09),
+])  # fmt: skip
+def test_printed_alignment_of_a_16_bit_state(spec, kv, block, padding):
+    """Two boot lines of one box (github.com/syv-ai/qwen38-27b-rtx3090/issues/102, 2026-09-15)."""
+    plan = vllm.plan(ask("vllm", "0.30.0", HYBRID, kv_dtype=kv, settings={
+        "num_speculative_tokens": spec, "mamba_ssm_cache_dtype": "bfloat16",
+        "enable_prefix_caching": True,
+    }))  # fmt: skip
+    assert (plan.attention_block_tokens, plan.padding_pct) == (block, padding)
+
+
+def test_a_printed_pool_of_0_24():
+    """5.98 GiB, 567,978 tokens, 4.33x (github.com/noonghunna/club-3090/issues/612, 2026-07-06)."""
+    found = printed("0.24.0", MOE_HYBRID, 5.98, 131_072, "fp8", enable_prefix_caching=True)
+    assert 567_978 in found
+    plan = vllm.plan(ask("vllm", "0.24.0", MOE_HYBRID, kv_dtype="fp8",
+                         settings={"enable_prefix_caching": True}))  # fmt: skip
+    assert round(plan.concurrency(plan.pool_blocks(int(5.98 * GIB)), 131_072), 2) == 4.33
+
+
+def test_a_window_longer_than_the_request_needs_no_batch_size():
+    phi = {**DENSE, "model_type": "phi3", "sliding_window": 262_144}
+    plan = vllm.plan(ask("vllm", "0.26.0", phi, kv_dtype="bf16"))
+    assert plan.request_blocks(4096) == 4096 // 16 + 1
+    with pytest.raises(UnknownRuleError, match="max_num_batched_tokens"):
+        plan.request_blocks(300_000)
+
+
+def test_latent_keys_do_not_make_every_class_keep_a_latent():
+    mini = {"model_type": "minicpm3", "num_hidden_layers": 62, "num_attention_heads": 40,
+            "hidden_size": 2560, "kv_lora_rank": 256, "qk_nope_head_dim": 64,
+            "qk_rope_head_dim": 32, "dtype": "bfloat16"}  # fmt: skip
+    with pytest.raises(UnknownRuleError, match="minicpm3"):
+        ask("vllm", "0.33.0", mini).layout()
+    assert ask("sglang", "0.5.23", mini).layout().kv_bytes_per_token == 62 * 288 * 2

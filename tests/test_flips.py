@@ -4,6 +4,7 @@ import pytest
 
 from stackchoice import decide, load_scenario
 from stackchoice.choose.defend import defend
+from stackchoice.errors import ScenarioError
 from stackchoice.facts.load import data_dir
 from stackchoice.scenario import parse_scenario, scenario_inputs
 
@@ -95,3 +96,22 @@ def test_an_input_that_flips_nothing_says_so(facts):
     quiet = [f for f in decision.flips if f.to_option is None]
     assert quiet
     assert all(flip.at is None for flip in quiet)
+
+
+def test_a_flip_of_the_self_hosted_choice_alone_says_that_the_answer_stays(facts):
+    """ "Becomes X" where X is the answer already would read as news."""
+    scenario = load_scenario("json-chat")
+    decision = decide(scenario, facts)
+    found = [*decision.flips, *defend(scenario, facts, draws=20, groups=2).beyond]
+    flips = [flip for flip in found if flip.to_option is not None]
+    assert {flip.changes_recommendation for flip in flips} == {True, False}
+    for flip in flips:
+        assert ("the answer becomes" in flip.text) is flip.changes_recommendation
+        assert ("the answer stays managed endpoint" in flip.text) is not flip.changes_recommendation
+
+
+def test_what_is_defended_is_checked_like_what_is_decided(changed, facts):
+    wild = changed("json-chat", model__id="meta-llama/Llama-3.3-70B-Instruct", model__artifacts=[])
+    for call in (decide, defend):
+        with pytest.raises(ScenarioError, match=r"'instruct' is not .*none is known here"):
+            call(wild, facts)

@@ -353,3 +353,22 @@ class TestWall:
         assert found["tensorrt-llm", "sm_90"] == "refused"
         assert not any(engine == "llama.cpp" for engine, _ in found)  # reads GGUF alone
         assert ("vllm", "sm_70") not in found  # below the engine's lowest capability
+
+
+def test_a_library_with_kernels_of_its_own_is_not_the_engines_table():
+    """TorchAO multiplies itself: what vLLM's CUTLASS refuses says nothing of such a file."""
+    assert arithmetic("vllm", "0.33.0", "sm_100", "int8", container="compressed-tensors") == (
+        "refused"
+    )
+    assert arithmetic("vllm", "0.33.0", "sm_100", "int8", container="torchao") is None
+    assert arithmetic("vllm", "0.33.0", "sm_80", "fp8_channel", container="torchao") is None
+
+
+@pytest.mark.parametrize(
+    ("release", "container", "found"),
+    [("0.26.0", "quark", "emulated"), ("0.28.0", "quark", "fp4xfp4"), ("0.27.0", "quark", None),
+     ("0.26.0", "compressed-tensors", "fp4xfp4")],
+)  # fmt: skip
+def test_quark_microscaling_off_amd(release, container, found):
+    """quark_ocp_mx.py: emulated in 0.26.0, the table of kernels from 0.28.0 on."""
+    assert arithmetic("vllm", release, "sm_100", "mxfp4", container=container) == found

@@ -92,7 +92,8 @@ class TestAdmissions:
         drawn = texts(chart)
         for row in fit.admissions:
             count = "unknown" if row.live_sequences is None else f"{row.live_sequences}"
-            assert f"{row.engine} {row.release}, {row.settings}" in spoken
+            words = f"{row.refused}: memory alone" if row.refused else row.settings
+            assert f"{row.engine} {row.release}, {words}" in spoken
             assert any(text.startswith(count) for text in drawn)
         assert "Plain quotient: 36 in stated budget, 33 in" in spoken
         assert QUOTIENT in to_svg(chart)

@@ -1,11 +1,12 @@
 """A panel is a view of the scenario file: same reader, same decision, nothing lost."""
 
 import pytest
+from markupsafe import escape
 
 from stackchoice import decide, dump_scenario, load_scenario
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
-from stackchoice.present.fields import GROUPS, shown, written
+from stackchoice.present.fields import GROUPS, described, shown, written
 from stackchoice.present.report import prepare
 from stackchoice.present.widgets import RankingPanel, ScenarioPanel, moved, saved_or
 from stackchoice.scenario import parse_scenario
@@ -142,3 +143,70 @@ def test_ranking_follows_traffic_model_and_machine(facts):
 def test_moving_nowhere_changes_nothing():
     scenario = load_scenario("shared-prefix")
     assert dump_scenario(scenario) == dump_scenario(moved(scenario, machine="h100_sxm"))
+
+
+def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp_path):
+    """Title and situation of the worked case speak of its model, team and card."""
+    for path, value in {
+        "model.id": "meta-llama/Llama-3.3-70B-Instruct",
+        "candidates.machines.0.count": 2,
+        "candidates.machines.0.devices_per_replica": 2,
+        "workload.users": "80",
+    }.items():
+        panel.fields[path].value = value
+        assert panel.error == ""
+    told = panel.scenario
+    assert told.title == "Llama-3.3-70B-Instruct on 2 x H100 SXM 80GB for 80 users"
+    assert told.title == panel.fields["title"].value == panel.decision.title
+    assert told.situation.startswith("Changed in the notebook, from the case 'JSON chat for 200")
+    assert "Qwen" not in told.situation
+    for word in ("Model", "Users", "Devices a replica takes"):
+        assert word in told.situation
+    panel.save()
+    saved = load_scenario(tmp_path / "mine.yaml")
+    assert saved == panel.scenario
+    assert saved.name == panel.decision.scenario == "mine"  # a report takes its file name
+
+
+def test_a_typed_title_stays_and_going_back_gives_the_case_its_words_back(panel):
+    start = panel.scenario
+    panel.fields["workload.users"].value = "80"
+    panel.fields["workload.users"].value = "200, 200 to 200"
+    panel.fields["title"].value = "2026"
+    panel.fields["workload.users"].value = "90"
+    assert (panel.scenario.title, panel.fields["title"].value) == ("2026", "2026")
+    assert start.title in panel.scenario.situation
+    panel.fields["title"].value = ""
+    assert "title" in panel.error
+    again = written(panel.scenario, "workload.users", shown(start, "workload.users"))
+    back = described(parse_scenario(again), start, "a", "b")
+    assert (back.title, back.situation) == (start.title, start.situation)
+
+
+def test_the_weights_can_be_chosen_and_go_with_their_model(panel, facts):
+    panel.fields["model.id"].value = "meta-llama/Llama-3.3-70B-Instruct"
+    weights = panel.fields["model.artifacts"]
+    model = facts.models["meta-llama/Llama-3.3-70B-Instruct"]
+    assert [value for _, value in weights.options] == ["", *(a.id for a in model.artifacts)]
+    weights.value = "nvidia/Llama-3.3-70B-Instruct-FP8"
+    assert panel.error == ""
+    assert panel.scenario.model.artifacts == ["nvidia/Llama-3.3-70B-Instruct-FP8"]
+    assert panel.decision.fit.artifact == "FP8"
+    panel.fields["model.id"].value = "Qwen/Qwen3-32B"
+    assert (panel.error, panel.scenario.model.artifacts, weights.value) == ("", [], "")
+
+
+def test_several_named_weights_stay_one_choice(facts):
+    model = facts.models["Qwen/Qwen3.8-27B"]
+    both = {"id": model.id, "artifacts": [artifact.id for artifact in model.artifacts[:2]]}
+    tree = load_scenario("json-chat").model_dump(by_alias=True) | {"model": both}
+    panel = ScenarioPanel(parse_scenario(tree), facts)
+    assert panel.fields["model.artifacts"].value == ", ".join(both["artifacts"])
+    panel.fields["workload.users"].value = "300"
+    assert panel.scenario.model.artifacts == both["artifacts"]
+
+
+def test_the_panel_shows_what_a_conditional_answer_hangs_on(panel):
+    assert panel.decision.conditions
+    for condition in panel.decision.conditions:
+        assert str(escape(condition)) in panel.view.value

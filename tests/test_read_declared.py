@@ -31,7 +31,10 @@ FP8 = {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}
         (quark(MX4), "mxfp4_a16"),
         (quark(MX4, FP8), "mxfp4_a8"),
         (quark(FP8, FP8), "fp8"),
-        (quark([FP8, MX4], FP8), "fp8"),
+        # two stages, of which the last is stored (sgl-project/sglang, get_moe_scheme of Quark)
+        (quark([FP8, {"dtype": "int4", "qscheme": "per_channel"}], FP8), "int4_a8_fp8"),
+        # ModelOpt's side file carried over into the config
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8"),
         (quark({"dtype": "int4", "qscheme": "per_group", "group_size": 128}), "int4_a16"),
         ({"quant_method": "torchao", "quant_type": "int4_weight_only"}, "int4_a16"),
         ({"quant_method": "torchao", "quant_type": {"default": {
@@ -193,3 +196,30 @@ class TestPatterns:
         found = Patterns(patterns)
         assert found.match(name) in (True, False)
         assert 0 <= found.unread <= len(patterns)
+
+
+@pytest.mark.parametrize(
+    ("declared", "encodings"),
+    [
+        ({**quark(MX4, MX4), "layer_quant_config": {
+            "*self_attn*": {"weight": FP8, "input_tensors": FP8}}}, ["mxfp4", "fp8"]),
+        ({"quant_method": "quark", "global_quant_config": {}, "layer_quant_config": {
+            "*experts*": {"weight": MX4, "input_tensors": MX4}}}, ["mxfp4"]),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {
+            "lm_head": {"bits": 8}, "model.layers.0.mlp.gate": {"bits": 16}}},
+         ["int4_a16", "int8_a16"]),
+        ({"quant_method": "gptq", "bits": 4, "dynamic": {
+            "-:.*attn.*": {}, "+:.*down.*": {"bits": 8}}}, ["int4_a16", "int8_a16"]),
+    ],
+)  # fmt: skip
+def test_modules_set_apart_by_a_method(declared, encodings):
+    found = said(declared)
+    assert sorted(g.encoding for g in found.best) == sorted(encodings)
+    assert found.mixed == (len(encodings) > 1)
+    assert not found.unread
+
+
+def test_quark_names_the_cache_by_module():
+    declared = {**quark(FP8, FP8), "kv_cache_quant_config": {
+        "*k_proj": {"output_tensors": {"dtype": "fp8_e4m3"}}}}  # fmt: skip
+    assert said(declared).kv == "fp8"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from stackchoice.cli import app
 from stackchoice.errors import ScoreError
 from stackchoice.facts import data_dir, load_facts
-from stackchoice.score import score_file, score_lines
+from stackchoice.score import capacity, score_file, score_lines
 from stackchoice.score.engines import engine_id
 from stackchoice.score.files import read_config
 from stackchoice.score.judge import judge
@@ -210,3 +210,23 @@ class TestReadConfig:
     def test_layers_of_an_unknown_kind_are_unknown(self, facts):
         with pytest.raises(Unknown, match="not known"):
             self.ask(facts, config={"num_hidden_layers": 2, "layer_types": ["new", "new"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        ({"sliding_window": 4096, "max_position_embeddings": 32768}, None),
+        ({"sliding_window": 262144, "max_position_embeddings": 131072}, 131072),
+        ({"sliding_window": None}, 131072),
+    ],
+)
+def test_sliding_layers_that_a_question_leaves_open(change, answer):
+    config = {"model_type": "mistral", "num_hidden_layers": 32, "num_attention_heads": 32,
+              "num_key_value_heads": 8, "hidden_size": 4096, **change}  # fmt: skip
+    ask = capacity.ASKS["kv_bytes_per_token"]
+    given = {"config": config, "kv_dtype": "bf16", "tp": 1}
+    if answer is None:
+        with pytest.raises(Unknown, match="slide"):
+            ask(given, load_facts())
+    else:
+        assert ask(given, load_facts()) == {"bytes": answer}

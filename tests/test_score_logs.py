@@ -67,3 +67,28 @@ def test_no_text_and_no_known_line_are_unknown(facts):
         read_log({"engine": "vllm", "text": "hello\n"}, facts)
     with pytest.raises(Unknown, match="no log lines"):
         read_log({"engine": "transformers", "text": "hello\n"}, facts)
+
+
+def test_lines_of_older_quantisation_modules():
+    """Formats of the 0.16.0 wheel, and a line of vLLM issue 49878."""
+    facts = load_facts()
+
+    def read(text):
+        return read_log({"engine": "vllm", "text": text}, facts)
+
+    mx = read("INFO 02-26 10:00:00 [mxfp4.py:160] Using Triton backend")
+    assert (mx["moe_backend"], mx["moe_arithmetic"]) == ("Triton", "w4a16")
+    assert "attention_backend" not in mx
+    v1 = read("INFO 07-24 [cuda.py:275] Using Triton backend on V1 engine.")
+    assert v1["attention_backend"] == "Triton"
+    awq = read(
+        "INFO 02-26 [awq_marlin.py:162] The model is convertible to awq_marlin during runtime. "
+        "Using awq_marlin kernel."
+    )
+    assert awq["linear_arithmetic"] == "wna16"
+    hand = read(
+        "(EngineCore pid=83) INFO 07-26 12:29:34 [gpu_worker.py:479] Initial free memory 93.88 GiB,"
+        " reserved 49.0 GiB memory for KV Cache as specified by kv_cache_memory_bytes config and "
+        "skipped memory profiling."
+    )
+    assert (hand["free_memory_gib"], hand["memory_for_cache_gib"]) == (93.88, 49.0)

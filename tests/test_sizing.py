@@ -115,3 +115,55 @@ def test_layers_split_over_devices_add_their_memory_up(facts):
     state = 36 * (64 * 128 * 128 * 4 + (2 * 16 * 128 + 64 * 128) * 3 * 4)
     assert live["llama.cpp"] == row.pool_bytes // (32_768 * 24_576 + state)
     assert live["vLLM"] < live["llama.cpp"] / 2
+
+
+def test_a_near_name_is_proposed_and_a_short_list_is_shown_whole():
+    for names, meant in (
+        ({"model": "llama-3.3-70b"}, "did you mean meta-llama/Llama-3.3-70B-Instruct"),
+        ({"machine": "h100"}, "did you mean h100_nvl or h100_pcie or h100_sxm"),
+        ({"engine": "sgl"}, "did you mean sglang\\? known: .*vllm"),
+    ):
+        asked = {"model": QWEN, "machine": "h100_sxm", **names}
+        with pytest.raises(StackchoiceError, match=meant):
+            size_by_name(**asked, context_tokens=8192)
+
+
+def test_an_engine_that_cannot_load_the_file_is_not_said_to_admit_it(facts):
+    """No row for llama.cpp reads as if it served safetensors; the count is of memory alone."""
+    found = size_by_name(QWEN, "h100_sxm", context_tokens=8192, facts=facts)
+    refused = {row.engine: row.refused for row in found.admissions if row.refused}
+    assert refused["llama.cpp"] == "does not load safetensors files"
+    assert "Qwen3_5ForConditionalGeneration" in refused["TensorRT-LLM"]
+    assert {"vLLM", "SGLang"}.isdisjoint(refused)
+    lines = describe_sizing(found).splitlines()
+    assert all("does not load" in line for line in lines if line.startswith("    llama.cpp"))
+    assert any("its own admission is not sourced" in line for line in lines)
+
+
+MIXTURE = {
+    "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096, "head_dim": 128,
+    "intermediate_size": 14336, "vocab_size": 32000, "num_experts_per_tok": 2,
+    "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["num_local_experts", "num_experts", "n_routed_experts"])
+def test_a_mixture_of_which_nobody_counted_what_a_token_reads_has_no_ceiling(tmp_path, facts, key):
+    """All weights over the bandwidth is a ceiling for a dense model, and far too low for this."""
+    path = tmp_path / "config.json"
+    ask = {"context_tokens": 8192, "weights_gb": 93.4, "facts": facts}
+    path.write_text(json.dumps({**MIXTURE, key: 8}))
+    found = size_by_name(str(path), "h200_sxm", **ask)
+    assert found.rows[0].live_sequences
+    assert (found.speed.decode, found.speed.decode_ceiling_tokens_per_s) == (None, None)
+    assert "bytes read per token" in found.speed.unknown
+    text = describe_sizing(found)
+    assert "how fast one stream decodes is unknown" in text
+    assert "unknown: bytes read per token" in text
+    bandwidth = facts.machines["h200_sxm"].bandwidth_gb_per_s.value
+    path.write_text(json.dumps({**MIXTURE, key: 1}))  # one expert is a dense layer
+    dense = size_by_name(str(path), "h200_sxm", **ask)
+    assert dense.speed.decode_ceiling_tokens_per_s == pytest.approx(
+        bandwidth * 1e9 / (93.4e9 + dense.bytes_per_sequence), rel=1e-3
+    )

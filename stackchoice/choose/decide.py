@@ -33,7 +33,8 @@ from stackchoice.choose.runnable import of_engine, of_seller
 from stackchoice.choose.shape import Shape, shape
 from stackchoice.choose.site import traffic
 from stackchoice.choose.trace import fit_numbers, trace
-from stackchoice.errors import ScenarioError
+from stackchoice.errors import ScenarioError, known_names
+from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
@@ -55,8 +56,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
-    scenario = with_preset(scenario, facts)
-    _check_names(scenario, facts)
+    scenario = checked(scenario, facts)
     point = likely_point(scenario, facts)
     memo = Memo()
     main = answer(scenario, facts, point, memo)
@@ -131,12 +131,25 @@ def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:
     return sorted(found, key=lambda r: not r.role.startswith("recommended"))
 
 
+def checked(scenario: Scenario, facts: Facts) -> Scenario:
+    """Return the scenario with its preset filled in, once the facts have every name in it.
+
+    Raises
+    ------
+    ScenarioError
+        When the scenario names a model, artifact, machine or seller the facts do not have.
+    """
+    scenario = with_preset(scenario, facts)
+    _check_names(scenario, facts)
+    return scenario
+
+
 def _check_names(scenario: Scenario, facts: Facts) -> None:
     def known(what: str, name: str, names: list[str]) -> None:
         if name not in names:
             raise ScenarioError(
                 f"{scenario.name}: {what} {name!r} is not in the fact base; "
-                f"known: {', '.join(sorted(names))}"
+                f"{known_names(name, names)}"
             )
 
     known("model.id", scenario.model.id, list(facts.models))
@@ -156,6 +169,9 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
                 "use facts = with_machine(facts, probe) before decide"
             )
         known("candidates.machines", machine.id, list(facts.machines))
+        link = machine.interconnect
+        if link and not any(names_link(link, one) for one in facts.links.values()):
+            known("candidates.machines.interconnect", link, list(facts.links))
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
         known("candidates.sellers", seller, list(facts.sellers))
     for engine in scenario.team.engine_work:

@@ -71,7 +71,8 @@ class Candidate(Record):
     @property
     def title(self) -> str:
         """Short text for people: what exactly this is."""
-        parts = [f"{self.engine} {self.release}".strip(), self.artifact, self.machine, self.seller]
+        machine = f"{self.devices} x {self.machine}" if self.devices > 1 else self.machine
+        parts = [f"{self.engine} {self.release}".strip(), self.artifact, machine, self.seller]
         return " · ".join(part for part in parts if part)
 
 

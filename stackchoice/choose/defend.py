@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
+from stackchoice.choose.decide import checked
 from stackchoice.choose.decision import Flip
 from stackchoice.choose.defence import Bar, Defence, Tornado
 from stackchoice.choose.draws import DRAWS, GROUPS, SEED, assumed_ranges, monte_carlo
@@ -33,6 +34,7 @@ def defend(
     draws, groups, seed
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
+    scenario = checked(scenario, facts)
     point, memo = likely_point(scenario, facts), Memo()
     main = answer(scenario, facts, point, memo)
     names = [main.verdict.option, main.best and main.best.option, main.seller and MANAGED]

@@ -143,7 +143,7 @@ def range_flips(
                     input=path, at=_plain(at), under=_plain(under), from_option=_name(base),
                     to_option=_name(result), within_range=given,
                     changes_recommendation=result[0] != base[0],
-                    text=_flip_text(path, known.value, at, _name(result), span, given),
+                    text=_flip_text(path, known.value, at, _becomes(base, result), span, given),
                     evidence=known.evidence,
                 )
             )  # fmt: skip
@@ -180,10 +180,10 @@ def _nearest(
 
 def _flip_text(path: str, here: Any, at: Any, result: str, span: str, given: bool) -> str:
     if isinstance(at, bool | str):
-        return f"if {label(path)} is {_show(at)}, the answer becomes {result}"
+        return f"if {label(path)} is {_show(at)}, {result}"
     way = "down" if here is not None and at < here else "on"
     words = "range" if given else "looked at"
-    return f"{label(path)}: from {_show(at)} {way} the answer becomes {result} ({words}: {span})"
+    return f"{label(path)}: from {_show(at)} {way} {result} ({words}: {span})"
 
 
 def _plain(value: Any) -> float | str | None:
@@ -197,12 +197,15 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     turned = not known.value
     result = ask(path, turned)
     same = result == base
-    text = "changes nothing" if same else f"makes it {_name(result)}"
+    text = (
+        f"{label(path)} {_plain(turned)} changes nothing" if same
+        else f"if {label(path)} is {_plain(turned)}, {_becomes(base, result)}"
+    )  # fmt: skip
     return Flip(
         input=path, at=None if same else _plain(turned), under=_plain(known.value),
         from_option=_name(base), to_option=None if same else _name(result), within_range=False,
         changes_recommendation=result[0] != base[0],
-        text=f"{label(path)} {_plain(turned)} {text}", evidence=known.evidence,
+        text=text, evidence=known.evidence,
     )  # fmt: skip
 
 
@@ -275,6 +278,16 @@ def _name(result: Outcome) -> str:
     return (
         recommended if recommended == own or own is None else f"{recommended} (self-hosted: {own})"
     )
+
+
+def _becomes(base: Outcome, result: Outcome) -> str:
+    """Say what changes: the recommendation, or behind it the best self-hosted option alone."""
+    if result[0] != base[0]:
+        return f"the answer becomes {_name(result)}"
+    stays = f"the answer stays {result[0] or 'open'}"
+    if result[1] is None:
+        return f"{stays}, but no self-hosted option is left"
+    return f"{stays}; the best self-hosted option becomes {result[1]}"
 
 
 def _show(value: Any) -> str:

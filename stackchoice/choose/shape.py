@@ -202,7 +202,7 @@ def batch_is_full(site: Site, flow: Traffic, per_s: float) -> bool:
 
 def _binding(site: Site, flow: Traffic, phases: Phases) -> Binding:
     batch, total = phases.batch, site.artifact.weights_bytes.value or 0
-    weights = min(total, (read_bytes(site.artifact) or 0) * batch)
+    weights = min(total, (read_bytes(site.artifact, site.model) or 0) * batch)
     caches = batch * site.cache_bytes
     of_step = weights / (weights + caches)
     found = {}

@@ -57,6 +57,7 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
             context_tokens=context,
             devices=devices,
             facts=facts,
+            file_format=site.artifact.format,
         ),
         speed=site.speed,
         kernels=site.kernels,

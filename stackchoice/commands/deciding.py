@@ -28,11 +28,13 @@ def decide_command(
     scenario: ScenarioArg,
     as_json: JsonFlag = False,
     against: Annotated[
-        str, typer.Option(metavar="OTHER", help="Compare with another scenario, step by step.")
-    ] = "",
+        str | None,
+        typer.Option(metavar="OTHER", help="Compare with another scenario, step by step."),
+    ] = None,
     releases: Annotated[
-        str, typer.Option(metavar="ENGINE", help="The answer at every release of an engine.")
-    ] = "",
+        str | None,
+        typer.Option(metavar="ENGINE", help="The answer at every release of an engine."),
+    ] = None,
     defend: Annotated[
         bool, typer.Option("--defend", help="Tornado, distances to the next answer, 10,000 draws.")
     ] = False,
@@ -43,16 +45,17 @@ def decide_command(
     """Answer the three questions and compare the costs."""
     loaded = load_scenario(scenario)
     facts = facts_for(loaded)
-    asked = [name for name, on in (("--against", against), ("--releases", releases),
+    asked = [name for name, on in (("--against", against is not None),
+                                   ("--releases", releases is not None),
                                    ("--defend", defend), ("--run", run)) if on]  # fmt: skip
     if len(asked) > 1:
         raise InputError(f"{' and '.join(asked)}: each is an answer of its own; ask for one")
-    if against:
+    if against is not None:
         other = load_scenario(against)
         found = compare_scenarios(loaded, other, facts_for(other, facts))
         print(found.model_dump_json(indent=2) if as_json else comparison_text(found))
         return
-    if releases:
+    if releases is not None:
         rows = over_releases(loaded, facts, releases)
         name = facts.engines[releases].name
         print(

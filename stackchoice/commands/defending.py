@@ -49,7 +49,7 @@ def carried_text(runnable: list[Runnable], plan: Plan | None) -> str:
         rent = plan.rental
         lines.append(
             f"  rent {rent.machine} for {rent.hours:g} hours: {_usd(rent.usd)}, stop at "
-            f"{_usd(rent.usd_cap)} {rent.note}".rstrip()
+            f"{_usd(rent.usd_cap)}" + (f"; {rent.note}" if rent.note else "")
         )
     if plan.metered is not None:
         spend = plan.metered

@@ -28,7 +28,9 @@ def summary(decision: Decision) -> str:
         admitted = [
             f"{row.engine} {row.live_sequences}"
             for row in fit.admissions
-            if (row.basis, row.settings) == (basis, DEFAULTS) and row.live_sequences is not None
+            if (row.basis, row.settings) == (basis, DEFAULTS)
+            and row.live_sequences is not None
+            and not row.refused
         ]
         lines.append(f"  what each engine admits, {basis}: {', '.join(admitted) or 'unknown'}")
     for line in cost.lines:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from stackchoice.confirm.passport import FORMAT, Passport, PassportError
+from stackchoice.facts.yaml import ordinary
 from stackchoice.load.untrusted import visible
 
 #: 10,000 samples of some kilobytes; anything beyond is no passport.
@@ -75,7 +76,7 @@ def load_passport(path: Path | str) -> Passport:
 def read_bounded(path: Path | str, fix: str) -> str:
     """Read a text file of a sane size."""
     try:
-        with Path(path).open("rb") as file:
+        with ordinary(Path(path)).open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import Annotated, Generic, TypeVar
@@ -100,6 +101,9 @@ class Datum(Record, Generic[T]):
             raise ValueError("a range needs a middle value as well")
         if self.value is None:
             return self
+        for number in (self.value, self.low, self.high):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ValueError(f"{number} is no fact; write a finite number, or null if unknown")
         if self.evidence is Evidence.ASSUMED and not self.note:
             raise ValueError("an assumed value needs a note that says why it was taken")
         if self.evidence is not Evidence.ASSUMED and self.source is None:

@@ -26,6 +26,10 @@ class Link(Record):
     devices: int | None = Field(default=None, ge=2)
 
 
+#: Widths that a slot can have.
+LANES = (1, 2, 4, 8, 12, 16, 32)
+
+
 class Path(Record):
     """A link as it is built in: GB/s one way, microseconds of the shortest all-reduce."""
 
@@ -35,6 +39,11 @@ class Path(Record):
     evidence: Evidence = Evidence.COMPUTED
 
 
+def names_link(text: str, link: Link) -> bool:
+    """Whether a text such as ``pcie5 x8`` names a kind of link."""
+    return re.search(link.match, text.lower()) is not None
+
+
 def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | None:
     """Return the path that a text such as ``nvlink4`` or ``pcie5 x8`` names.
 
@@ -42,12 +51,14 @@ def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | N
     that many devices: what is between them then is not known.
     """
     words = (text or "").lower()
-    link = next((one for one in links if re.search(one.match, words)), None)
+    link = next((one for one in links if names_link(words, one)), None)
     if link is None or (link.devices and devices > link.devices):
         return None
     lanes = re.search(r"\bx\s?(\d+)\b", words)
     rate, known = link.gb_per_s.value, link.gb_per_s.evidence
     if link.gb_per_s_per_lane.value and lanes:
+        if int(lanes[1]) not in LANES:
+            return None
         rate = link.gb_per_s_per_lane.value * int(lanes[1])
         known = link.gb_per_s_per_lane.evidence
     if not rate:

@@ -43,7 +43,13 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import read_facts
+from stackchoice.facts.yaml import (
+    MAX_FACTS_BYTES,
+    ordinary,
+    read_facts,
+    refuse_repeated_keys,
+    shown,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -178,7 +184,7 @@ def _checked(overlay: Path) -> Path:
     """Refuse a folder of own facts that holds what would silently not be read."""
     if not overlay.is_dir():
         raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
-    for path in sorted(p for p in overlay.rglob("*") if p.is_file()):
+    for path in sorted(p for p in overlay.rglob("*") if not p.is_dir()):
         name = path.relative_to(overlay).as_posix()
         known = name in OVERLAID or (path.suffix == ".yaml" and path.parent.name in FOLDERS)
         if not known and not path.name.startswith(("README", ".")):
@@ -186,6 +192,8 @@ def _checked(overlay: Path) -> Path:
                 f"{path}: own facts may not hold {name!r}; "
                 f"they may hold {', '.join(OVERLAID)}, models/*.yaml, engines/*.yaml"
             )
+        if known and path.suffix == ".yaml":
+            refuse_repeated_keys(path)
     return overlay.resolve()
 
 
@@ -208,6 +216,8 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     read["quant_formats"] = _record(QuantFormats, tables, formats)
     read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
+    if overlay:
+        _check_own(own, read, overlay)
     for key in KEYED:
         read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
     for key in set(own) - set(KEYED):
@@ -220,9 +230,10 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
     """Read the lists, folders and tables of a folder of facts; all must be there if ``whole``."""
     read: dict[str, list[Any]] = {}
     for name, (key, record) in LISTS.items():
-        rows = _file(folder / name, folder, digest) if whole or (folder / name).exists() else {}
         read.setdefault(key, [])
-        read[key] += [_record(record, row, folder / name) for row in rows.get(key, [])]
+        if whole or (folder / name).exists():
+            rows = _rows(_file(folder / name, folder, digest), key, folder / name)
+            read[key] += [_record(record, row, folder / name) for row in rows]
     for name, record in FOLDERS.items():
         read[name] = [
             _record(record, _file(path, folder, digest), path)
@@ -233,7 +244,37 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         if whole or (folder / name).exists():
             digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
             read[key] = reader(folder / name)
+            if not read[key]:
+                raise FactsError(f"{folder / name}: holds no row; write some, or remove the file")
     return read
+
+
+def _rows(tree: dict[str, Any], key: str, path: Path) -> list[Any]:
+    """Return the one list of a file; a misspelt key would silently not be read."""
+    if strange := [name for name in tree if name != key]:
+        raise FactsError(f"{path}: unknown key {shown(strange[0])!r}; write {key}: and sources:")
+    if not isinstance(rows := tree.get(key), list):
+        raise FactsError(f"{path}: {key} is {shown(rows)}; write a list of records under it")
+    return rows
+
+
+def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) -> None:
+    """Refuse own rows that name what nobody knows: they would silently change nothing."""
+    machines = {row.id for key in (own, read) for row in key.get("machines", [])}
+    engines = {row.id for key in (own, read) for row in key.get("engines", [])}
+    named = [
+        *(("prices/gpu_hours.yaml", "machine", r.machine, machines) for r in own["hours"]),
+        *(("prices/servers.yaml", "machine", r.machine, machines) for r in own["servers"]),
+        *(("upkeep.yaml", "engine", r.engine, engines) for r in own["upkeep"]),
+        *(("assumptions.yaml or thresholds.yaml", "assumption", r.id,
+           {a.id for a in read["assumptions"]}) for r in own["assumptions"]),
+    ]  # fmt: skip
+    for where, what, name, known in named:
+        if name not in known:
+            raise FactsError(
+                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; known: "
+                f"{', '.join(sorted(known))}"
+            )
 
 
 def _kernels(folder: Path, digest: Any) -> KernelFacts:
@@ -248,7 +289,10 @@ def _kernels(folder: Path, digest: Any) -> KernelFacts:
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
-    raw = path.read_bytes()
+    try:
+        raw = ordinary(path).read_bytes() if path.stat().st_size <= MAX_FACTS_BYTES else b""
+    except OSError as error:
+        raise FactsError(f"{path}: cannot be read ({error.strerror}); correct it") from None
     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + raw + b"\0")
     return _resolve_sources(read_facts(path), path)
 
@@ -256,6 +300,8 @@ def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
 def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     """Replace ``source: key`` by the entry of the file's own ``sources:`` table."""
     table = tree.pop("sources", {})
+    if not isinstance(table, dict):
+        raise FactsError(f"{path}: sources is {shown(table)}; write a mapping of key to source")
 
     def walk(node: Any) -> Any:
         if isinstance(node, dict):
@@ -280,7 +326,11 @@ def _record(record: type[Record], row: Any, path: Path) -> Any:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"])
         name = row.get("id", "") if isinstance(row, dict) else ""
-        raise FactsError(f"{path}: {name} {where}: {first['msg']}") from None
+        given = "" if first["type"] == "missing" else f" ({shown(first['input'])})"
+        place = " ".join(part for part in (shown(name), where) if part) or "a record"
+        raise FactsError(
+            f"{path}: {place}{given}: {first['msg']}; correct it in this file"
+        ) from None
 
 
 def _keyed(rows: list[Any], what: str) -> dict[str, Any]:

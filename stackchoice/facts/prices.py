@@ -135,7 +135,7 @@ class HourPrice(Record):
     bills_start: bool = False
     commitment_months: int = Field(default=0, ge=0)
     starts: AsOf
-    usd_per_device_hour: Decimal = Field(gt=0)
+    usd_per_device_hour: Decimal = Field(gt=0, le=1_000_000)
     source: Source
 
 
@@ -145,8 +145,8 @@ class ServerPrice(Record):
     machine: str
     currency: Literal["USD"] = "USD"
     devices: int = Field(ge=1)
-    usd: Decimal = Field(gt=0)
-    installation_usd: Decimal = Field(ge=0)
+    usd: Decimal = Field(gt=0, le=10**12)
+    installation_usd: Decimal = Field(ge=0, le=10**12)
     power_kw: Datum[float]
     starts: AsOf
     source: Source

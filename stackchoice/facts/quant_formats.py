@@ -33,12 +33,17 @@ class Words(Record, Generic[T]):
 
 
 class Method(Record):
-    """A ``quant_method``: an encoding by itself, or the rule that goes on from it."""
+    """A ``quant_method``: an encoding by itself, or the rule that goes on from it.
+
+    ``own_kernels``: a library of its own multiplies, so what an engine does with the same encoding
+    from other files says nothing.
+    """
 
     names: list[str]
     rule: str = ""
     encoding: str = ""
     part: str = Field(default="", description="the only part that is quantised; empty: all")
+    own_kernels: bool = False
 
 
 class Storage(Record):

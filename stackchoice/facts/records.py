@@ -115,6 +115,14 @@ class Machine(Record):
     interconnect: Datum[str] = Datum[str]()
     note: str = ""
 
+    @model_validator(mode="after")
+    def _positive(self) -> Machine:
+        for name in type(self).model_fields:
+            value = getattr(getattr(self, name), "value", None)
+            if isinstance(value, int | float) and not value > 0:
+                raise ValueError(f"{name} {value:g} is not possible; write more than 0, or null")
+        return self
+
     @property
     def cuda_capability(self) -> float | None:
         """Compute capability as a number; None for what is no CUDA device."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,32 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _mapping(tree, path)
 
 
+def refuse_repeated_keys(path: Path) -> None:
+    """Refuse a file of facts in which a key stands twice: only the last would be read.
+
+    Raises
+    ------
+    YamlError
+        As :func:`read_facts`, and with the line of the key that is repeated.
+    """
+    read_facts(path)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    todo = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, yaml.SequenceNode):
+            todo += node.value
+        if not isinstance(node, yaml.MappingNode):
+            continue
+        seen = set()
+        for key, value in node.value:
+            todo.append(value)
+            if (name := str(key.value)) in seen:
+                line = key.start_mark.line + 1
+                raise YamlError(f"{path}:{line}: key {shown(name)!r} stands twice; keep one")
+            seen.add(name)
+
+
 def shown(value: Any, limit: int = 120) -> str:
     """Return a value as one short line for an error text, whatever was in the file."""
     try:
@@ -91,9 +119,23 @@ def shown(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def ordinary(path: Path) -> Path:
+    """Return the path of a file that ends: no pipe nobody may write to, no device without end.
+
+    Raises
+    ------
+    OSError
+        When something else is there; what is missing, or a folder, is left to ``open``.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "a pipe or a device, no file", str(path))
+    return path
+
+
 def _text(path: Path, limit: int) -> str:
     try:
-        with path.open("rb") as file:  # a device or a pipe has no size to ask for
+        with ordinary(path).open("rb") as file:  # it may grow meanwhile
             raw = file.read(limit + 1)
         if len(raw) > limit:
             raise YamlError(f"{path}: too large; a file of {limit} bytes is the limit")

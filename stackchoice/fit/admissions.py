@@ -10,7 +10,7 @@ from typing import Any
 
 from stackchoice.facts.datum import Datum, Evidence, Record, weakest
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Engine, Machine
+from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admit
 from stackchoice.fit.memory import FitRow
 
@@ -21,7 +21,10 @@ NO_PREFIX_CACHING = "prefix caching off"
 
 
 class AdmissionRow(Record):
-    """What one engine release admits in one memory budget. None: no sourced rule tells."""
+    """What one engine release admits in one memory budget. None: no sourced rule tells.
+
+    ``refused`` says why the release does not serve it at all: the count is of memory alone then.
+    """
 
     engine: str
     release: str
@@ -34,6 +37,7 @@ class AdmissionRow(Record):
     printed_pool_tokens: int | None
     evidence: Evidence
     note: str = ""
+    refused: str = ""
 
 
 def admit_replica(
@@ -83,6 +87,7 @@ def admission_rows(
     devices: int,
     facts: Facts,
     kv_dtype: str | None = None,
+    file_format: Format | None = None,
 ) -> list[AdmissionRow]:
     """Return the admission of every engine that runs on the machine, in every budget.
 
@@ -94,6 +99,8 @@ def admission_rows(
         Devices of the tensor-parallel group.
     kv_dtype
         Type of the cache; each engine's default when not given.
+    file_format
+        Of the weights; not asked about when not given.
 
     Where prefix caching changes the number there is a second row without it.
     """
@@ -113,7 +120,7 @@ def admission_rows(
             kv_dtype=kv_dtype,
             settings=settings,
         )
-        return _row(budget, engine, words, found)
+        return _row(budget, engine, words, found, _refused(engine, config, file_format))
 
     found = []
     for budget in rows:
@@ -124,14 +131,26 @@ def admission_rows(
                 continue
             default = row(budget, engine, DEFAULTS, {})
             found.append(default)
-            if default.rule not in (None, "quotient"):
+            if default.rule not in (None, "quotient") and not default.refused:
                 without = row(budget, engine, NO_PREFIX_CACHING, WITHOUT_PREFIX_CACHING)
                 if without.live_sequences not in (None, default.live_sequences):
                     found.append(without)
     return found
 
 
-def _row(budget: FitRow, engine: Engine, words: str, found: Admission) -> AdmissionRow:
+def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:
+    """Say why the newest release does not serve this model; empty where it may."""
+    if file_format and engine.formats.get(file_format, Datum[bool]()).value is False:
+        return f"does not load {file_format} files"
+    architecture = (config.get("architectures") or ["?"])[0]
+    there, since = engine.implements(architecture)
+    first = f"; first in {since}" if since else ""
+    return f"does not implement {architecture}{first}" if there is False else ""
+
+
+def _row(
+    budget: FitRow, engine: Engine, words: str, found: Admission, refused: str
+) -> AdmissionRow:
     notes = [*found.notes, found.steady_state_note]
     return AdmissionRow(
         engine=engine.name,
@@ -145,4 +164,5 @@ def _row(budget: FitRow, engine: Engine, words: str, found: Admission) -> Admiss
         printed_pool_tokens=found.printed_pool_tokens,
         evidence=weakest(found.evidence, budget.evidence),
         note="; ".join(note for note in notes if note),
+        refused=refused,
     )

@@ -33,10 +33,13 @@ KIND_NAMES = {
 class StateLayout(Record):
     """How an engine keeps recurrent state: the default is the reference path in Transformers.
 
-    ``None`` takes the state's type from the config and the convolution's from the model.
+    ``None`` takes the state's type from the config and the convolution's from the model. Where the
+    config is silent the state has ``silent_dtype`` (``model``: the model's own), else the reference
+    code's.
     """
 
     state_dtype: str | None = None
+    silent_dtype: str | None = None
     conv_dtype: str | None = None
     all_conv_columns: bool = True
 
@@ -212,7 +215,11 @@ class _Sizes:
         """Bytes one layer keeps for one sequence: the state, and the convolution's columns."""
         state = Fraction(0)
         if row.state_values:
-            dtype = self.state.state_dtype or row.state_dtype
+            dtype = (
+                self.state.state_dtype or row.state_dtype or self.state.silent_dtype
+                or row.reference_dtype
+            )  # fmt: skip
+            dtype = self.own if dtype == "model" else dtype
             if dtype is None:
                 raise UnknownCacheError(
                     f"the config does not say in which type a {row.kind} state is kept; give it"

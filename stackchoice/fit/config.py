@@ -142,3 +142,15 @@ def kv_heads(text: dict[str, Any]) -> int:
     if read(text, "num_key_value_heads") is None:
         return need(text, "num_attention_heads")
     return need(text, "num_key_value_heads")
+
+
+#: Keys that count the experts of a mixture, in the words of its config.
+EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
+
+
+def has_experts(config: dict[str, Any]) -> bool:
+    """Whether a config counts routed experts: a token touches some of its weights only."""
+    text = config.get("text_config")
+    holders = (config, text if isinstance(text, dict) else {})
+    counts = [holder.get(key) for holder in holders for key in EXPERTS]
+    return any(isinstance(count, int) and count > 1 for count in counts)

@@ -23,7 +23,8 @@ class Layers(Record):
     ``latent_values`` (``kv_heads``, ``key_dim`` and ``value_dim`` are then what a release that
     expands it stores); a compressed layer keeps one entry per ``ratio`` tokens; an index keeps
     ``key_dim`` values a token; recurrent layers keep ``state_values`` and
-    ``conv_channels x conv_kernel`` whatever the length.
+    ``conv_channels x conv_kernel`` whatever the length; ``state_dtype`` is the config's word, and
+    ``reference_dtype`` what the model's own code keeps where the config has none.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Layers(Record):
     state_heads: int = 0
     state_values: int = 0
     state_dtype: str | None = None
+    reference_dtype: str | None = None
     conv_channels: int = 0
     conv_kernel: int = 0
 

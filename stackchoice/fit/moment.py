@@ -15,12 +15,15 @@ from stackchoice.errors import InputError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record, days_before
 from stackchoice.facts.kernels import Change, KernelFacts
-from stackchoice.fit.release import DATE, read_release
+from stackchoice.facts.yaml import shown
+from stackchoice.fit.release import BUILD, DATE, read_release
 
 #: Names of pull requests, with the word that stands before them.
 PULL = re.compile(r"(?:\b(before|until|without)\s+)?(?:pull|pr)\s*(?:request\s*)?#?(\d+)", re.I)
 AFTER = re.compile(r"\b(after|since|from)\s+(20\d\d-\d\d(?:-\d\d)?)", re.I)
 BEFORE = re.compile(r"\b(before|until)\s+(20\d\d-\d\d(?:-\d\d)?)", re.I)
+#: What somebody may type as a release: numbers, days and words, nothing that a shell would read.
+TYPED = re.compile(r"[A-Za-z0-9 .,+#()_-]{1,80}")
 #: A release is cut from the main branch some weeks before its day.
 CUT_DAYS = 45
 LAST = "9999-12-31"
@@ -71,17 +74,38 @@ def read_moment(text: str | None, engine: str, facts: KernelFacts) -> Moment:
     )
 
 
-def checked_release(text: str | None, engine: str, facts: KernelFacts) -> str | None:
+def checked_release(
+    text: str | None, engine: str, facts: KernelFacts, newest: str | None = None
+) -> str | None:
     """Return a release that somebody typed, if it can be placed.
+
+    Parameters
+    ----------
+    newest
+        The newest release of the engine that the fact base holds; beyond it nothing was read.
 
     Raises
     ------
     InputError
-        When it holds no number, day or pull request.
+        When it holds no number, day or pull request, more than that, a number as another engine
+        counts, or a number above every release that was read.
     """
-    if text is not None and not read_moment(text, engine, facts).known:
+    if text is None:
+        return None
+    moment = read_moment(text, engine, facts)
+    if not moment.known or not TYPED.fullmatch(text):
         raise InputError(
-            f"release {text!r}: no number, day or pull request; write it as 0.26.0 or 2026-07"
+            f"release {shown(text)!r}: no number, day or pull request; write it as 0.26.0 or "
+            "2026-07"
+        )
+    if newest is None or moment.version is None:
+        return text
+    if (BUILD.search(text) is None) is newest.startswith("b"):
+        raise InputError(f"release {shown(text)!r}: {engine} counts as in {newest}; write it so")
+    if moment.version > release_order(newest):
+        raise InputError(
+            f"release {shown(text)!r} is above {newest}, the newest of {engine} that was read "
+            "here, so nothing is known of it; ask for that one"
         )
     return text
 

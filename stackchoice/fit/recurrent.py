@@ -30,8 +30,8 @@ def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
 def _gated_delta(text: dict[str, Any]) -> dict[str, Any]:
     """Gated DeltaNet (Transformers qwen3_next): one ``key_dim x value_dim`` matrix a head.
 
-    The convolution runs over queries, keys and values together. Where the config does not say,
-    the reference code keeps the state in float32.
+    The convolution runs over queries, keys and values together. The reference code keeps
+    the state in float32; engines differ where the config does not say.
     """
     key_heads, key_dim = need(text, "linear_num_key_heads"), need(text, "linear_key_head_dim")
     heads, value_dim = need(text, "linear_num_value_heads"), need(text, "linear_value_head_dim")
@@ -39,7 +39,8 @@ def _gated_delta(text: dict[str, Any]) -> dict[str, Any]:
         "kind": "gated_delta",
         "state_heads": heads,
         "state_values": heads * key_dim * value_dim,
-        "state_dtype": text.get("mamba_ssm_dtype") or "float32",
+        "state_dtype": text.get("mamba_ssm_dtype"),
+        "reference_dtype": "float32",
         "conv_channels": 2 * key_heads * key_dim + heads * value_dim,
         "conv_kernel": need(text, "linear_conv_kernel_dim"),
     }
@@ -53,7 +54,8 @@ def _kimi_delta(text: dict[str, Any]) -> dict[str, Any]:
         "kind": "kimi_delta",
         "state_heads": heads,
         "state_values": heads * size * size,
-        "state_dtype": inner.get("state_dtype") or "float32",
+        "state_dtype": inner.get("state_dtype"),
+        "reference_dtype": "float32",
         "conv_channels": 3 * heads * size,
         "conv_kernel": need(inner, "short_conv_kernel_size"),
     }

@@ -106,7 +106,7 @@ def size(
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
-        kv_dtype=kv_dtype,
+        kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
     )  # fmt: skip
     return Sizing(
         model=model.id,

@@ -16,7 +16,7 @@ from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
-from stackchoice.fit.config import text_config, whole
+from stackchoice.fit.config import has_experts, text_config, whole
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
 from stackchoice.fit.rates import compute_rates
 from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
@@ -109,7 +109,7 @@ def batch_one_speed(
         Bytes of cache at a number of tokens, for those rates; else ``cache_bytes`` at every depth.
     """
     unknown = []
-    read = read_bytes(artifact)
+    read = read_bytes(artifact, model)
     step = None if read is None else read + cache_bytes
     top_rate, rate = compute_rates(artifact, machine, operand)
     path = link_over(machine, interconnect, devices, links)
@@ -156,10 +156,18 @@ def batch_one_speed(
     )
 
 
-def read_bytes(artifact: Artifact) -> int | None:
-    """Bytes of weights that one decode step reads: all of them, unless the file says less."""
+def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
+    """Bytes of weights that one decode step reads: all of them, unless the file says less.
+
+    Unknown for a mixture of experts of which nobody counted what a token touches: all of its
+    weights would make a ceiling many times too low.
+    """
     known = artifact.read_bytes_per_token
-    return known.value if known.known else artifact.weights_bytes.value
+    if known.known:
+        return known.value
+    if model is not None and has_experts(model.config.value or {}):
+        return None
+    return artifact.weights_bytes.value
 
 
 def replica_requests_per_s(
@@ -234,7 +242,7 @@ def _run(
 ) -> Run:  # fmt: skip
     encoding = classes.encoding(artifact.encoding) if classes else None
     family = classes.engine_family(engine) if classes and engine else "any"
-    total, read = artifact.weights_bytes.value, read_bytes(artifact)
+    total, read = artifact.weights_bytes.value, read_bytes(artifact, model)
     base = machine.bf16_dense_tflops.value
     text = text_config(model.config.value or {})
     return Run(

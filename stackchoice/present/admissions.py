@@ -62,7 +62,8 @@ def admission_table(admissions: list[AdmissionRow]) -> AdmissionTable:
     for item in admissions:
         key = (item.engine, item.release, item.settings)
         words = item.rule_text or "no sourced rule"
-        row = rows.setdefault(key, EngineRow(f"{item.engine} {item.release}", item.settings, words))
+        settings = f"{item.refused}: memory alone" if item.refused else item.settings
+        row = rows.setdefault(key, EngineRow(f"{item.engine} {item.release}", settings, words))
         row.cells[item.basis] = item
         if item.note:
             row.notes.setdefault(item.note, []).append(item.basis)

@@ -25,14 +25,16 @@ class Field:
 
     path: str
     label: str
-    kind: Literal["number", "yes or no", "choice", "name", "count"]
+    kind: Literal["number", "yes or no", "choice", "name", "count", "text"]
     choices: tuple[str, ...] = ()
 
 
 #: What a panel asks, by group.
 GROUPS: dict[str, tuple[Field, ...]] = {
     "Model and machine": (
+        Field("title", "Title of the case", "text"),
         Field("model.id", "Model", "choice"),
+        Field("model.artifacts", "Weights", "choice"),
         Field("candidates.machines.0.id", "Machine (first candidate)", "choice"),
         Field("candidates.machines.0.count", "Machines or devices there", "count"),
         Field("candidates.machines.0.devices_per_replica", "Devices a replica takes", "count"),
@@ -80,6 +82,8 @@ def shown(scenario: Scenario, path: str) -> str:
     inputs = scenario_inputs(scenario)
     if path not in inputs:
         found = _get(_tree(scenario, exclude_defaults=False), path)
+        if isinstance(found, list):
+            return ", ".join(found)
         return "" if found is None else str(found)
     item = inputs[path]
     if isinstance(item.value, bool):
@@ -98,6 +102,10 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
     brings its own artifacts and presets; another model or machine makes a stated budget void.
     """
     tree = _tree(scenario)
+    if path in ("title", "model.artifacts"):
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        _put(tree, path, text.strip() if path == "title" else names)
+        return tree
     if path not in scenario_inputs(scenario):
         _put(tree, path, _scalar(text))
         if path == "model.id":
@@ -112,6 +120,28 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
         value |= {"from": ORIGIN, **by}
     _put(tree, path, NOT_KNOWN if value is None else value)
     return tree
+
+
+def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> Scenario:
+    """Return the scenario with words that are true of it, once it is no longer ``start``.
+
+    Title and situation of a case that was changed speak of another model, machine or team. The
+    title is made of what is decided, and the situation tells what was changed, and from what.
+
+    Parameters
+    ----------
+    name, machine
+        Of the model and of the first machine, as people call them.
+    """
+    inputs = [field for fields in GROUPS.values() for field in fields if field.path != "title"]
+    changed = [f.label for f in inputs if shown(scenario, f.path) != shown(start, f.path)]
+    if not changed:
+        return scenario.model_copy(update={"title": start.title, "situation": start.situation})
+    places, users = scenario.candidates.machines, shown(scenario, "workload.users")
+    title = name + (f" on {places[0].count} x {machine}" if places else "")
+    title += f" for {users} users" if users != NOT_KNOWN else ""
+    told = f"Changed in the notebook, from the case {start.title!r}: {', '.join(changed)}."
+    return scenario.model_copy(update={"title": title[:200], "situation": told})
 
 
 def _value(text: str) -> dict[str, Any] | None:

@@ -51,7 +51,9 @@ def wall_of(
     parts = artifact_parts(model, artifact, facts)
     if not parts:
         raise InputError(f"{artifact.label}: nobody read how its parts are stored; choose another")
-    release = checked_release(release, engine_id, facts.kernels)
+    release = checked_release(
+        release, engine_id, facts.kernels, facts.engines[engine_id].latest.version
+    )
     path = paths(parts, engine_id, release, machine, facts)
     return ModelWall(
         model=model.name, artifact=artifact.label, parts=parts, places=[], path=path,

@@ -6,6 +6,7 @@ is an object like any other, with the scenario and the decision in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,20 @@ from markupsafe import Markup
 from stackchoice.choose import decide
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
-from stackchoice.present.fields import DUTY_NAMES, GROUPS, NOT_KNOWN, Field, shown, written
+from stackchoice.present.fields import (
+    DUTY_NAMES,
+    GROUPS,
+    NOT_KNOWN,
+    Field,
+    described,
+    shown,
+    written,
+)
 from stackchoice.present.tables import decision_html
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
 
+#: Names that a scenario may have.
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 STYLE = {"description_width": "200px"}
 LAYOUT = ipywidgets.Layout(width="400px")
 
@@ -35,7 +46,8 @@ class ScenarioPanel(ipywidgets.VBox):
     Parameters
     ----------
     scenario
-        Where to start. Inputs that are not touched keep their origin and answerer.
+        Where to start. Inputs that are not touched keep their origin and answerer; title and
+        situation of a case that was changed say so, unless a title was typed.
     facts
         The fact base to decide with.
     save_to
@@ -53,6 +65,7 @@ class ScenarioPanel(ipywidgets.VBox):
         self.facts = facts
         self.error = ""
         self._settling = False
+        self._start, self._title = scenario, ""
         self.scenario, self.decision = scenario, decide(scenario, facts)
         self.answered_by = text_field("Answered by (name)", "")
         self.fields = {
@@ -73,24 +86,44 @@ class ScenarioPanel(ipywidgets.VBox):
         """Put a value into one input, exactly as typing it does."""
         tree = written(self.scenario, path, text, self.answered_by.value.strip())
         try:
-            scenario = parse_scenario(tree, "panel")
+            scenario = self._described(parse_scenario(tree, "panel"), titled=path == "title")
             decision = decide(scenario, self.facts)
         except StackchoiceError as error:
             self.error = str(error)
         else:
+            self._title = scenario.title if path == "title" else self._title
             self.error, self.scenario, self.decision = "", scenario, decision
         self._show()
 
     def save(self) -> None:
-        """Write the scenario to the path in the field."""
+        """Write the scenario to the path in the field, under the name of that file.
+
+        A report takes its file names and its passport by the scenario's name.
+        """
+        target = Path(self.path.value.strip())
         try:
-            path = save_scenario(self.scenario, self.path.value.strip())
+            tree = {**self.scenario.model_dump(by_alias=True), "name": target.stem}
+            named = parse_scenario(tree, "panel") if NAME.fullmatch(target.stem) else self.scenario
+            path = save_scenario(named, target)
+            self.scenario, self.decision = named, decide(named, self.facts)
         except StackchoiceError as error:
             self.message.value = error_html(str(error))
         else:
             self.message.value = Markup(
                 '<p class="sc"><span class="saved" role="status">Saved to {}</span></p>'
             ).format(path)
+
+    def _described(self, scenario: Scenario, *, titled: bool) -> Scenario:
+        """Return the scenario with a title and a situation that are true of it."""
+        model = self.facts.models.get(scenario.model.id)
+        places = scenario.candidates.machines
+        machine = self.facts.machines.get(places[0].id) if places else None
+        told = described(
+            scenario, self._start, model.name if model else scenario.model.id,
+            machine.name if machine else shown(scenario, "candidates.machines.0.id"),
+        )  # fmt: skip
+        title = scenario.title if titled else self._title
+        return told.model_copy(update={"title": title}) if title else told
 
     def _handler(self, path: str) -> Callable[[Any], None]:
         def changed(change: Any) -> None:
@@ -105,6 +138,8 @@ class ScenarioPanel(ipywidgets.VBox):
         try:
             for path, widget in self.fields.items():
                 text = shown(self.scenario, path)
+                if path == "model.artifacts":
+                    widget.options = _weights(self.scenario, self.facts)
                 widget.value = int(text or 1) if _is_count(widget) else text
         finally:
             self._settling = False
@@ -179,12 +214,16 @@ def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
             value=int(value or 1), min=1, max=100_000, description=field.label, style=STYLE,
             layout=LAYOUT, continuous_update=False,
         )  # fmt: skip
+    if field.kind == "text":
+        return text_field(field.label, value)
     if field.kind in ("number", "name"):
         options = DUTY_NAMES if field.kind == "name" else (NOT_KNOWN,)
         return ipywidgets.Combobox(
             value=value, options=options, ensure_option=False, description=field.label,
             style=STYLE, layout=LAYOUT, continuous_update=False,
         )  # fmt: skip
+    if field.path == "model.artifacts":
+        return dropdown(field.label, _weights(scenario, facts), value)
     return dropdown(field.label, _choices(field, facts, value), value)
 
 
@@ -196,6 +235,15 @@ def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
         return [*none, *((machine.name, machine.id) for machine in facts.machines.values())]
     names = field.choices or ("yes", "no", NOT_KNOWN)
     return [(name, name) for name in names]
+
+
+def _weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:
+    """Return the published weights of the scenario's model, and what its file already names."""
+    model = facts.models.get(scenario.model.id)
+    each = [(f"{a.label}: {a.id}", a.id) for a in model.artifacts] if model else []
+    named = shown(scenario, "model.artifacts")
+    several = [] if named in ("", *(name for _, name in each)) else [(named, named)]
+    return [("any; the most precise that fits", ""), *each, *several]
 
 
 def dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:

@@ -61,7 +61,7 @@ def architecture(config: dict[str, Any]) -> Architecture:
     layers, unknown = _layers(config)
     names = list_of(config.get("architectures")) or list_of(text.get("architectures"))
     experts, per_token = expert_counts(text)
-    states = {g.state_dtype for g in layers if g.state_dtype}
+    states = {t for g in layers if (t := g.state_dtype or g.reference_dtype)}
     return Architecture(
         model_type=text_of(config.get("model_type"))[:80],
         name=text_of(names[0])[:80] if names else "",

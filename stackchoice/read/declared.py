@@ -84,6 +84,8 @@ def read_said(
     config = config or {}
     if not declared:
         return None
+    if "quant_algo" in (inner := dict_of(declared.get("quantization"))):
+        declared = {**declared, **inner}  # ModelOpt's side file, carried over as it was
     formats = facts.quant_formats
     name, algo = text_of(declared.get("quant_method")), text_of(declared.get("quant_algo"))
     method = formats.method(name)
@@ -151,8 +153,15 @@ def _groups(
     if method is not None and method.rule not in ("groups", "algo"):
         encoding = method.encoding or methods.RULES[method.rule](declared, facts)
         words = text_of(declared.get("quant_method")) or method.rule
-        if encoding is None:
+        apart = methods.others(declared, method.rule, facts)
+        groups += [
+            Group(encoding=own, words=words, place="quant_method", names=names)
+            for own, names in apart.items() if own != encoding
+        ]  # fmt: skip
+        if encoding is None and not apart:
             unread = unread or f"quant_method {words!r} with these settings"
+        elif encoding is None:
+            pass
         else:
             size = methods.group_size(declared)
             groups.append(Group(encoding=encoding, words=words, place="quant_method",
@@ -242,6 +251,10 @@ def _ignored(declared: dict[str, Any]) -> list[str]:
 
 def _kv(declared: dict[str, Any], facts: Facts) -> str | None:
     """Return the cache format that one declaration asks for, in the words of ``formats.yaml``."""
+    quark = dict_of(next(iter(dict_of(declared.get("kv_cache_quant_config")).values()), None))
+    word = dict_of(quark.get("output_tensors")).get("dtype")
+    if word and (number := facts.quant_formats.number_words.get(word)):
+        return facts.quant_formats.kv.get(f"{number[0]}{number[1]}")
     for key in ("kv_cache_quant_algo", "kv_cache_scheme", "kv_cache_dtype"):
         value = declared.get(key)
         if isinstance(value, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stackchoice.errors import InputError
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.records import WeightPart
+from stackchoice.facts.yaml import shown
 from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import paths
 from stackchoice.read.declared import Said
@@ -56,18 +57,21 @@ def with_paths(
     facts = facts or load_facts()
     if not engine or not machine:
         raise InputError("--engine and --machine belong together; give both or neither")
-    name, _, release = engine.partition("==")
+    name, given, release = engine.partition("==")
     name = name.strip().lower()
     if name not in facts.engines:
-        raise InputError(f"engine {name!r} is not known; known: {', '.join(facts.engines)}")
+        raise InputError(f"engine {shown(name)!r} is not known; known: {', '.join(facts.engines)}")
     if machine not in facts.machines:
-        raise InputError(f"machine {machine!r} is not known; known: {', '.join(facts.machines)}")
+        raise InputError(
+            f"machine {shown(machine)!r} is not known; known: {', '.join(facts.machines)}"
+        )
     if not found.parts:
         raise InputError(
             f"{found.path}: no part has a known encoding, so there is no kernel to name; "
             "leave --engine out to see why"
         )
     parts = weight_parts(found, facts)
-    release = checked_release(release.strip() or None, name, facts.kernels)
+    newest = facts.engines[name].latest.version
+    release = checked_release(release.strip() if given else None, name, facts.kernels, newest)
     path = paths(parts, name, release, facts.machines[machine], facts)
     return found.model_copy(update={"path_there": path})

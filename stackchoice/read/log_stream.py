@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 
 #: Longer lines are cut: a dump of a configuration has some tens of thousands of characters.
 LINE_LIMIT = 65_536
@@ -76,7 +76,7 @@ def raw_lines(path: Path) -> Iterator[str]:
         When the file cannot be opened or its compressed stream is broken at the start.
     """
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             head = file.read(4)
         encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         packed = head[:2] == b"\x1f\x8b"

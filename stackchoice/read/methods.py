@@ -100,13 +100,16 @@ def bitsandbytes(declared: dict[str, Any], facts: Facts) -> str | None:
 
 def quark(declared: dict[str, Any], facts: Facts) -> str | None:
     """AMD Quark: ``global_quant_config`` with weight and input_tensors."""
-    whole = dict_of(declared.get("global_quant_config"))
+    return _quark_pair(dict_of(declared.get("global_quant_config")), facts)
+
+
+def _quark_pair(whole: dict[str, Any], facts: Facts) -> str | None:
     weights, inputs = (_quark_part(whole.get(k), facts) for k in ("weight", "input_tensors"))
     return pair(weights, inputs, facts) if weights else None
 
 
 def _quark_part(part: Any, facts: Facts) -> dict[str, Any]:
-    part = part[0] if isinstance(part, list) and part else part  # two stages: the inner first
+    part = part[-1] if isinstance(part, list) and part else part  # stages: the last is stored
     part = dict_of(part)
     found = facts.quant_formats.number_words.get(part.get("dtype"))
     if found is None:
@@ -116,6 +119,27 @@ def _quark_part(part: Any, facts: Facts) -> dict[str, Any]:
         "type": found[0], "num_bits": found[1], "group_size": part.get("group_size"),
         "strategy": {"per_channel": "channel", "per_tensor": "tensor"}.get(scheme, "group"),
     }  # fmt: skip
+
+
+def others(declared: dict[str, Any], rule: str, facts: Facts) -> dict[str, list[str]]:
+    """Return the encodings of modules that a method sets apart from the rest, with their patterns.
+
+    Quark's ``layer_quant_config``, AutoRound's ``extra_config`` and the ``+:`` rules of GPTQ's
+    ``dynamic``; modules that stay in 16 bits are left out.
+    """
+    found: dict[str, list[str]] = {}
+    key = {"quark": "layer_quant_config", "autoround": "extra_config", "bits": "dynamic"}.get(rule)
+    for name, own in dict_of(declared.get(key)).items() if key else ():
+        own = dict_of(own)
+        if rule == "quark":
+            encoding = _quark_pair(own, facts)
+        elif count_of(own.get("bits")) in (None, 16, 32) or name.startswith("-"):
+            continue
+        else:
+            encoding = RULES[rule]({**declared, **own}, facts)
+        if encoding is not None:
+            found.setdefault(encoding, []).append(name)
+    return found
 
 
 def torchao(declared: dict[str, Any], facts: Facts) -> str | None:

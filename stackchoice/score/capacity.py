@@ -10,6 +10,7 @@ from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.plan import Launch, blocks, state_layout
 from stackchoice.fit.budget import batched_tokens, memory_for_cache
 from stackchoice.fit.cache import StateLayout
+from stackchoice.fit.config import text_config
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.prefix import prefix_hit
 from stackchoice.fit.verdict import cache_type_runs, offload_verdict, pool_verdict
@@ -23,14 +24,31 @@ TIERS = ("batched_tokens_other", "batched_tokens_160_gib")
 
 
 def kv_bytes_per_token(given: Given, facts: Facts) -> Answer:
-    """Bytes a further token costs on one device, over all layers that keep every token."""
-    return {"bytes": layout_of(given, facts).kv_bytes_per_token}
+    """Bytes a further token costs on one device, over all layers that keep every token.
+
+    Unknown where the question leaves open whether layers of a window shorter than the context
+    count; a longer window is none.
+    """
+    layout = layout_of(given, facts)
+    windows = [
+        g.window_tokens for g in layout.groups
+        if g.kind in ("sliding_attention", "chunked_attention") and g.window_tokens
+    ]  # fmt: skip
+    if windows and not (given.get("sliding_layers") or given.get("swa_policy")):
+        context = text_config(given["config"]).get("max_position_embeddings")
+        if not context or min(windows) < context:
+            raise Unknown("whether layers that slide count is not given, and it decides")
+        layout = layout_of({**given, "sliding_layers": "charged"}, facts)
+    return {"bytes": layout.kv_bytes_per_token}
 
 
 def state_bytes_per_sequence(given: Given, facts: Facts) -> Answer:
     """Recurrent and convolution state of one sequence, in the types that are given."""
     engine = engine_id(given.get("engine"), facts)
-    own = state_layout(engine, facts.memory) if engine else StateLayout(all_conv_columns=False)
+    own = StateLayout(all_conv_columns=False)
+    if engine:
+        asked = launch_of({"settings": {}, **given}, facts)
+        own = state_layout(engine, facts.memory, asked.version, asked.settings, asked.config)
     conv = "none" if given.get("conv_excluded") else given.get("conv_dtype") or own.conv_dtype
     state = own.model_copy(
         update={"state_dtype": given.get("state_dtype") or own.state_dtype, "conv_dtype": conv}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from stackchoice.facts.load import Facts
 
 
-def engine_id(text: str | None, facts: Facts) -> str | None:
+def engine_id(text: object, facts: Facts) -> str | None:
     """Return the id of an engine that the text names exactly, a remark in brackets aside.
 
     A fork carries another name and is not its engine.
     """
-    if not text:
+    if not isinstance(text, str) or not text:
         return None
     name = text.split("(")[0].strip().lower()
     by_name = {e.name.lower(): e.id for e in facts.engines.values()}

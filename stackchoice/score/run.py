@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from stackchoice.errors import ScoreError
+from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.yaml import ordinary, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.engines import engine_id
 from stackchoice.score.judge import judge, keys_right
 from stackchoice.score.unknown import Unknown
 
+#: What values of a wrong kind or size raise in the arithmetic, wherever it meets them.
+UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
 #: What a question names where it is about arithmetic and no engine.
 NO_ENGINE = ("any", "calculator")
 
@@ -76,22 +81,45 @@ def score_public(asks: Iterable[str] | None = None, facts: Facts | None = None) 
 
 def _questions(path: Path) -> list[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScoreError(f"{path}: cannot be read ({error}); give a file of questions") from None
-    rows = []
+        text = ordinary(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ScoreError(f"{path}: cannot be read ({reason}); give a file of questions") from None
+    rows: list[dict[str, Any]] = []
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip():
             continue
         try:
             rows.append(json.loads(row))
-        except ValueError as error:
-            raise ScoreError(f"{path}:{number}: not JSON ({error}); one object a line") from None
-        missing = {"id", "ask", "given", "answer"} - set(rows[-1] if isinstance(rows[-1], dict)
-                                                         else ())  # fmt: skip
-        if missing:
-            raise ScoreError(f"{path}:{number}: has no {', '.join(sorted(missing))}")
+        except (ValueError, RecursionError) as error:
+            raise ScoreError(
+                f"{path}:{number}: not JSON ({shown(str(error))}); write one object a line"
+            ) from None
+        if wrong := _wrong(rows[-1]):
+            raise ScoreError(f"{path}:{number}: {wrong}")
+    if not rows:
+        raise ScoreError(f"{path}: holds no question; write one object a line")
+    repeated = [name for name, times in Counter(row["id"] for row in rows).items() if times > 1]
+    if repeated:
+        raise ScoreError(f"{path}: id {shown(repeated[0])!r} stands twice; give each its own")
     return rows
+
+
+def _wrong(row: Any) -> str:
+    """Return why a row is no question, with the fix; "" where it is one."""
+    if not isinstance(row, dict):
+        return "has no id, ask, given and answer: it is no object; write one"
+    if missing := {"id", "ask", "given", "answer"} - set(row):
+        return f"has no {', '.join(sorted(missing))}; a question has id, ask, given and answer"
+    for key, kind in (("id", str), ("ask", str), ("given", dict), ("answer", dict)):
+        if not isinstance(row[key], kind):
+            word = "text" if kind is str else "an object"
+            return f"{key} {shown(row[key])} is no {word.split()[-1]}; write {word}"
+    tolerance = row.get("tolerance")
+    number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    if tolerance is not None and not (number and 0 <= tolerance < float("inf")):
+        return f"tolerance {shown(tolerance)} is no share; write 0, a share, or null"
+    return ""
 
 
 def score_lines(rows: Iterable[dict[str, Any]], facts: Facts | None = None) -> Score:
@@ -116,14 +144,14 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     base = {"id": row["id"], "ask": ask}
     apart = assumed.get(str(row.get("case", row["id"].split(".")[0])), "")
     named = given.get("engine")
-    unnamed = named in (None, "", *NO_ENGINE)
+    unnamed = not named or named in NO_ENGINE
     if not apart and not unnamed and engine_id(named, facts) is None:
-        apart = f"engine {named!r} is not in the fact base"
+        apart = f"engine {shown(named)!r} is not in the fact base"
     base["counted"] = not apart
     try:
         predicted = _answer(ask, given, facts, row.get("source_url"))
     except Unknown as unknown:
-        reason = f"unknown: {unknown}" + (f" ({apart})" if apart else "")
+        reason = f"unknown: {shown(str(unknown), 600)}" + (f" ({apart})" if apart else "")
         return Line(**base, reason=reason, keys=len(row["answer"]))
     right, reason = judge(predicted, row["answer"], row.get("tolerance"))
     fine, keys = keys_right(predicted, row["answer"], row.get("tolerance"))
@@ -141,7 +169,16 @@ def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -
     }.get(ask)  # fmt: skip
     if function is None:
         raise Unknown(f"no answer to {ask!r} here")
-    return function(given, facts, source_url=source)
+    try:
+        found = function(given, facts, source_url=source)
+    except StackchoiceError as error:
+        raise error if isinstance(error, Unknown) else Unknown(str(error)) from None
+    except UNREADABLE as error:  # one odd question is unknown, and never ends the others
+        raise Unknown(f"what is given cannot be read ({type(error).__name__}: {error})") from None
+    odd = [key for key, v in found.items() if isinstance(v, float) and not math.isfinite(v)]
+    if odd:
+        raise Unknown(f"{', '.join(odd)}: no finite number follows from what is given")
+    return found
 
 
 def _error(predicted: dict[str, Any], answer: dict[str, Any]) -> float | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from stackchoice.errors import TrafficError
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 
 #: A row with prompts and images may be long; a longer one is skipped, and counted.
 MAX_ROW_BYTES = 64 * 2**20
@@ -41,7 +41,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         When the file cannot be read, is empty, or is neither JSON nor CSV.
     """
     try:
-        with path.open("rb") as raw:
+        with ordinary(path).open("rb") as raw:
             file: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == GZIP else raw
             start = file.peek(4096)[:4096]
             first = start.lstrip(b"\xef\xbb\xbf \t\r\n")

@@ -64,7 +64,7 @@ def check(name: str, answer: Any = None, given: Any = None) -> Checked:
     asked = question(name)
     if unanswered(answer):
         choices = f" Answer one of: {', '.join(asked.choices)}." if asked.choices else ""
-        unit = f" (in {asked.unit})" if asked.unit else ""
+        unit = f" Answer in {asked.unit}." if asked.unit and asked.unit not in asked.ask else ""
         return Checked(name, None, f"{asked.ask}{unit}{choices}")
     if name in yours.SOLVERS and given is None:
         return Checked(name, None, f"give what it is about: check({name!r}, answer, given=...)")

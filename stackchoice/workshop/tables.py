@@ -14,6 +14,8 @@ from stackchoice.workshop import worked
 from stackchoice.workshop.samples import DOWNLOADS, MACHINE, START_LOG, check_log, download, wall
 from stackchoice.workshop.table import Table
 
+_YES = {True: "yes", False: "no", None: "unknown"}
+
 
 def loop_table() -> Table:
     """What a decode ceiling is made of: the file's bytes, and three machines' bandwidths."""
@@ -95,9 +97,9 @@ def _path_rows(path: KernelPath) -> Iterator[dict[str, Any]]:
     for p in path.parts:
         yield {
             "part": p.part.part, "stored as": p.encoding.name if p.encoding else p.part.encoding,
-            "loads": p.loads, "kernel": p.prefill.kernel or "unknown",
+            "loads": _YES[p.loads], "kernel": p.prefill.kernel or "unknown",
             "arithmetic": p.prefill.arithmetic or "unknown",
-            "as the file asks": p.prefill.as_checkpoint_declares,
+            "as the file asks": _YES[p.prefill.as_checkpoint_declares],
         }  # fmt: skip
 
 

@@ -103,16 +103,19 @@ class Launch(Record):
 
     def _expands(self) -> bool:
         """Whether this release stores the keys and values of a latent, not the latent."""
-        if not text_config(self.config).get("kv_lora_rank"):
+        text = text_config(self.config)
+        if not text.get("kv_lora_rank") or text.get("use_mla") is False:
             return False
-        return self.need("latent_cache") == "expanded"
+        return self.need("latent_cache", str(text.get("model_type") or "")) == "expanded"
 
     def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
         return cache_layout(
             self.config, self.stored_dtype,
             **{
-                "state": state_layout(self.engine, self.memory, self.version, self.settings),
+                "state": state_layout(
+                    self.engine, self.memory, self.version, self.settings, self.config
+                ),
                 "tp": self.tp, "draft_layers": self.draft_layers,
                 "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
                 "expand_latent": self.expand_latent or self._expands(), "sliding": self.sliding,
@@ -123,22 +126,35 @@ class Launch(Record):
 
 def state_layout(
     engine: str, memory: MemoryFacts, release: Version | None = None,
-    settings: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None, config: dict[str, Any] | None = None,
 ) -> StateLayout:  # fmt: skip
     """Return how an engine keeps recurrent state: type of the state, type and columns of the rest.
 
-    A setting of the user (``mamba_ssm_cache_dtype``, ``mamba_ssm_dtype``) wins over the default.
+    A setting of the user (``mamba_ssm_cache_dtype``, ``mamba_ssm_dtype``) wins over the default,
+    which depends on the kind of the layers and, where the engine says so, on the model type.
     """
     names = ("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
     stated = next((settings[n] for n in names if settings and settings.get(n)), "auto")
-    state = memory.fact(engine, "state_dtype", release).value
+    kind, model_type = _recurrent_kind(config) if config else ("", "")
+    state = memory.fact(engine, "state_dtype", release, kind).value
+    by_type = memory.fact(engine, "silent_state_dtype", release, model_type)
+    by_kind = memory.fact(engine, "silent_state_dtype", release, kind)
+    general = memory.fact(engine, "silent_state_dtype", release)
+    silent = by_kind if by_type == general else by_type
     conv = memory.fact(engine, "conv_dtype", release).value
     columns = memory.fact(engine, "conv_columns", release).value
     return StateLayout(
         state_dtype=stated if stated != "auto" else None if state in (None, "config") else state,
+        silent_dtype=silent.value,
         conv_dtype=None if conv in (None, "model") else conv,
         all_conv_columns=columns in (None, "all"),
     )
+
+
+def _recurrent_kind(config: dict[str, Any]) -> tuple[str, str]:
+    """Return the kind of a model's recurrent layers, and its model type."""
+    kinds = [row.kind for row in model_layers(config) if row.state_heads]
+    return kinds[0] if kinds else "", str(text_config(config).get("model_type") or "")
 
 
 def blocks(tokens: int, block_tokens: int) -> int:

@@ -58,15 +58,15 @@ class Plan(Record):
             return group.fixed_blocks
         if group.kind == "full":
             return blocks(blocks(tokens, self.context_parallel), group.block_tokens)
-        if self.batched_tokens is None:
+        if self.batched_tokens is None and group.window_tokens <= tokens:
             raise UnknownRuleError(
                 "max_num_batched_tokens is not given, and sliding layers are charged with it"
             )
         if group.kind == "chunk":
             return blocks(
-                min(group.window_tokens + self.batched_tokens, tokens), group.block_tokens
+                min(group.window_tokens + (self.batched_tokens or 0), tokens), group.block_tokens
             )
-        held = min(group.window_tokens - 1 + self.batched_tokens, tokens)
+        held = min(group.window_tokens - 1 + (self.batched_tokens or 0), tokens)
         return blocks(held, group.block_tokens) + 1
 
     def steady_blocks(self, tokens: int) -> int | None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
+from stackchoice.fit.config import has_experts
 from stackchoice.fit.path.resolve import KernelPath, paths
-
-#: Keys of a config that count experts.
-EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts")
 
 
 def artifact_parts(model: Model, artifact: Artifact, facts: Facts) -> list[WeightPart]:
@@ -24,13 +20,6 @@ def artifact_parts(model: Model, artifact: Artifact, facts: Facts) -> list[Weigh
         return []
     names = ["linear", "moe"] if has_experts(model.config.value or {}) else ["linear"]
     return [WeightPart(part=name, encoding=encoding.id) for name in names]
-
-
-def has_experts(config: dict[str, Any]) -> bool:
-    """Whether a config counts routed experts."""
-    text = config.get("text_config")
-    holders = (config, text if isinstance(text, dict) else {})
-    return any(holder.get(key) for holder in holders for key in EXPERTS)
 
 
 def artifact_path(

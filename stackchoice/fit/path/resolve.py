@@ -157,7 +157,7 @@ def _phase(
     rows = [
         row for row in facts.kernels.by_engine.get(engine_id, ())
         if row.covers(engine_id, encoding.id, part.part, phase, chip.id)
-        and _of_format(row, part.container, encoding)
+        and _of_format(row, part.container, encoding, facts)
     ]  # fmt: skip
     sure, maybe = [], []
     for row in rows:
@@ -182,10 +182,14 @@ def _phase(
     return _answer((sure or told)[-1], part.part, phase, encoding, chip, facts)
 
 
-def _of_format(row: KernelRow, container: str, encoding: Encoding) -> bool:
-    """Whether a row may be about a checkpoint format; weights that are not quantised have none."""
+def _of_format(row: KernelRow, container: str, encoding: Encoding, facts: Facts) -> bool:
+    """Whether a row may be about a checkpoint format; weights that are not quantised have none.
+
+    A format with kernels of its own is meant only where a row names it.
+    """
     if not row.containers:
-        return True
+        method = facts.quant_formats.method(container) if container else None
+        return method is None or not method.own_kernels
     return encoding.quantised and (not container or container in row.containers)
 
 
