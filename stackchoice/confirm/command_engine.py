@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import psutil
 
 from stackchoice.confirm.engine import Engine
-from stackchoice.errors import EngineError, InputError
+from stackchoice.errors import InputError
 from stackchoice.load.child import spawn
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.reading import body_text
@@ -110,17 +110,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def require_program(line: Sequence[str]) -> None:
-    """Refuse a command whose program is not there.
-
-    Raises
-    ------
-    EngineError
-        Naming the program.
-    """
-    import shutil
-
-    if shutil.which(line[0]) is None:
-        raise EngineError(f"{line[0]!r}: no such program; give its path, or install it")
