@@ -22,6 +22,7 @@ from stackchoice.commands.measuring import (
 )
 from stackchoice.commands.passports import compare_command, passport_command
 from stackchoice.commands.reading import inspect_command
+from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.yaml import shown
@@ -37,6 +38,7 @@ COMMANDS = {
     "cost": cost_command,
     "readlog": readlog_command,
     "confirm": confirm_command,
+    "sweep": sweep_command,
     "passport": passport_command,
     "compare": compare_command,
     "report": report_command,

@@ -2,98 +2,150 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from stackchoice.choose import decide
+from stackchoice.carried_out import CarriedOut, carried_out
+from stackchoice.choose import Decision, decide
 from stackchoice.confirm import (
-    EmbeddedEngine,
     Endpoint,
+    Engine,
     Identity,
     Passport,
     Plan,
+    ProbedMachine,
     Progress,
     confirm,
     probe_machine,
 )
+from stackchoice.confirm.arms import EMBEDDED, arm
 from stackchoice.confirm.passport import PassportError
 from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
-from stackchoice.facts import load_facts
+from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
+from stackchoice.load.arrivals import Closed
+from stackchoice.load.untrusted import visible
+from stackchoice.read.log_against import Compared, against, predicted_by
+from stackchoice.read.log_reader import read_log
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
 from stackchoice.this_machine import facts_for, with_machine, working_set_bytes
 
 
-def confirm_scenario(
+class Confirmed(NamedTuple):
+    """A confirmation: the runs with their files, and what they say of the decision, if of one."""
+
+    passports: list[Passport]
+    paths: list[Path]
+    carried: CarriedOut | None
+
+
+def confirm_scenario(scenario: str | None, **options: Any) -> tuple[Passport, Path]:
+    """Confirm with one load; the options of :func:`confirm_all`, and its passport and file."""
+    done = confirm_all(scenario, **options)
+    return done.passports[-1], done.paths[-1]
+
+
+def confirm_all(
     scenario: str | None,
     *,
     endpoint_url: str | None = None,
     model: str | None = None,
     key_variable: str | None = None,
+    arm: str = EMBEDDED,
+    arm_model: str | None = None,
     plan: Plan | None = None,
+    whole_plan: bool = False,
     identity: Identity | None = None,
     keep_raw: bool = True,
     resume: bool = False,
+    reference: Passport | None = None,
+    log: Path | None = None,
     out: Path = Path("reports"),
+    cancel: threading.Event | None = None,
     on_line: Callable[[str], None] | None = None,
-) -> tuple[Passport, Path]:
-    """Predict, measure, and save the passport.
+) -> Confirmed:
+    """Predict, measure, save the passports, and hold them against the decision's plan.
 
     Parameters
     ----------
     scenario
         Path or name of a scenario; its decision is the prediction. None: nothing is predicted.
     endpoint_url, model, key_variable
-        An endpoint to measure; without it the embedded engine is started on this machine.
+        An endpoint to measure; without it an engine is started on this machine.
+    arm, arm_model
+        Which engine is started here (:func:`stackchoice.confirm.arms.arm_names`), on what.
     plan
         Load, requests, repetitions and limits; one stream by default.
+    whole_plan
+        Also put on the load that the decision's plan names, where an endpoint is measured.
     identity
         What is known of the arm beside what its server says (:mod:`stackchoice.arm_identity`).
     keep_raw
         Keep raw requests, answers and the engine's log beside the passport, and the beginning of
         each answer in it. Without, neither is on disk after the run, which cannot be resumed.
+    reference
+        Passport of the same model on a stack that is trusted, for the canaries.
+    log
+        The engine's log, for the kernels that really ran; an engine started here has its own.
     out
         Folder for ``NAME.passport.json`` and the raw ``NAME.raw.jsonl``.
+    cancel
+        Ends the run; what was measured until then is kept.
     on_line
         Receives one line of text per finished step.
 
     Raises
     ------
     ScenarioError
-        When the embedded engine cannot stand for the scenario.
+        When an engine of this machine cannot stand for the scenario.
     EndpointError, EngineError
         When the endpoint or the engine cannot be reached.
     """
     loaded = load_scenario(scenario) if scenario else None
-    name = loaded.name if loaded else "endpoint"
+    name = loaded.name if loaded else "endpoint" if endpoint_url else arm.replace(":", "-")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PassportError(
             f"{out}: cannot be made a folder ({error.strerror}); name another with --out"
         ) from None
-    raw, target_path = out / f"{name}.raw.jsonl", out / f"{name}.passport.json"
-    shared = {
-        "plan": plan or Plan(), "raw_path": raw if keep_raw else None, "resume": resume,
-        "arm": name, "identity": identity,
-        "on_progress": None if on_line is None else lambda p: on_line(_line(p)),
-    }  # fmt: skip
-    if endpoint_url is not None:
-        target = Endpoint(base_url=endpoint_url, model=model or "", api_key_env=key_variable)
-        speed = decide(loaded, facts_for(loaded)).fit.speed if loaded else None
-        prediction = _announce(speed, on_line)
-        passport = confirm(target, prediction=prediction, **shared)
-    else:
-        assert loaded is not None
-        passport = _embedded(loaded, shared, on_line)
-    if not keep_raw:
-        passport = without_texts(passport)
-    passport.save(target_path)
-    return passport, target_path
+    facts, machine, target = _subject(
+        loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"
+    )
+    decision = decide(loaded, facts) if loaded else None
+    prediction = _announce(decision.fit.speed if decision else None, on_line)
+    loads = _loads(plan or Plan(), decision if whole_plan and endpoint_url else None)
+    passports, paths = [], []
+    around: Any = target if isinstance(target, Engine) else nullcontext(target)
+    with around as running:
+        for suffix, load in loads:
+            if cancel and cancel.is_set():
+                break
+            path = out / f"{name}{suffix}.passport.json"
+            passport = confirm(
+                running, plan=load, prediction=prediction, machine=machine,
+                arm=f"{name}{suffix}", identity=identity,
+                raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None,
+                resume=resume, reference=reference, cancel=cancel,
+                on_progress=None if on_line is None else lambda p: on_line(_line(p)),
+            )  # fmt: skip
+            passport = passport if keep_raw else without_texts(passport)
+            passport.save(path)
+            passports.append(passport)
+            paths.append(path)
+        if log is None and keep_raw and isinstance(running, Engine):
+            log = out / f"{name}.engine.log"
+            log.write_text(running.log_tail(10_000) + "\n", "utf-8")
+    if decision is None:
+        return Confirmed(passports, paths, None)
+    kernels = _kernels(decision, log, facts)
+    return Confirmed(passports, paths, carried_out(decision, passports, facts, kernels))
 
 
 def without_texts(passport: Passport) -> Passport:
@@ -105,8 +157,47 @@ def without_texts(passport: Passport) -> Passport:
     v = passport.validity
     canaries = {name: bare(getattr(v, name)) for name in ("canaries_before", "canaries_after")}
     validity = v.model_copy(update=canaries)
-    samples = tuple(s.model_copy(update={"text": "", "reasoning": ""}) for s in passport.samples)
+    empty = {"text": "", "reasoning": "", "tool_calls": ()}
+    samples = tuple(s.model_copy(update=empty) for s in passport.samples)
     return passport.model_copy(update={"validity": validity, "samples": samples})
+
+
+def _loads(plan: Plan, decision: Decision | None) -> list[tuple[str, Plan]]:
+    """Return the loads of a confirmation: the given one, and the one that the decision names."""
+    loads = [("", plan)]
+    limits = decision.plan.limits if decision and decision.plan else []
+    most = max((x.at_once or 1 for x in limits if x.figure == "requests_per_s"), default=1)
+    if most > 1:
+        more = {"load": Closed(streams=most), "requests": max(plan.requests, 2 * most)}
+        loads.append(("-load", Plan.model_validate({**plan.model_dump(), **more})))
+    return loads
+
+
+def _kernels(decision: Decision, log: Path | None, facts: Facts) -> list[Compared]:
+    """Hold the predicted kernel path against the last boot of a log."""
+    if log is None or decision.fit.kernels is None:
+        return []
+    reading = read_log(log, facts.memory)
+    if not reading.boots:
+        return []
+    return against(predicted_by(decision.fit.kernels), reading.boots[-1])
+
+
+def describe_carried(found: CarriedOut) -> str:
+    """Return what a confirmation says of the decision, number by number."""
+    lines = ["the decision's plan, number by number:"]
+    for n in found.numbers:
+        span = f"predicted {n.predicted[0]:,.3g} to {n.predicted[1]:,.3g}" if n.predicted else ""
+        seen = "unknown" if n.measured is None else f"{n.measured:,.4g} {n.unit}"
+        said = "; ".join(filter(None, [span, n.must and f"must be {n.must}", f"measured {seen}"]))
+        lines.append(f"  {n.measure}: {n.outcome.upper()} ({said}{'; ' if n.why else ''}{n.why})")
+    for k in found.kernels:
+        ran = visible(k.found or "names none", 200)
+        lines.append(
+            f"  kernel of {k.part}: {k.outcome.upper()} (predicted {k.predicted}; the log: {ran})"
+        )
+    lines.append(f"decision: {found.stands} ({visible('; '.join(found.why), 2000)})")
+    return "\n".join(lines)
 
 
 def describe(passport: Passport, path: Path) -> str:
@@ -115,6 +206,9 @@ def describe(passport: Passport, path: Path) -> str:
     prediction = passport.prediction
     if prediction is not None:
         lines.append(f"predicted: {_interval(prediction)}")
+    if passport.label == "HOLD":
+        lines.append("HOLD: answers are wrong; it may be timed, and never wins")
+        lines += [f"hold: {reason}" for reason in passport.validity.hold]
     results = passport.results
     for label, spread, unit, scale in (
         ("decode", results.decode_tokens_per_s, "tokens/s", 1),
@@ -138,6 +232,7 @@ def describe(passport: Passport, path: Path) -> str:
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
     lines += [f"on HOLD: {reason}" for reason in passport.validity.hold]
     lines += [f"warning: {text}" for text in passport.validity.warnings]
+    lines += [f"probe: {text}" for text in passport.notes]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
         for what, verdict in passport.verdicts.items()
@@ -145,26 +240,30 @@ def describe(passport: Passport, path: Path) -> str:
     return "\n".join([*lines, f"wrote {path}"])
 
 
-def _embedded(
-    scenario: Scenario, shared: dict[str, Any], on_line: Callable[[str], None] | None
-) -> Passport:
+def _subject(
+    scenario: Scenario | None, url: str | None, model: str | None, key: str | None, name: str,
+    arm_model: str | None, folder: Path,
+) -> tuple[Facts, ProbedMachine | None, Endpoint | Engine]:  # fmt: skip
+    """Give the facts that a decision is made on, the probed machine, and what is measured."""
+    if url is not None:
+        endpoint = Endpoint(base_url=url, model=model or "", api_key_env=key)
+        return facts_for(scenario) if scenario else load_facts(), None, endpoint
+    facts = load_facts()
+    if scenario is None:
+        return facts, None, arm(name, model=arm_model, folder=folder)
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         raise ScenarioError(
             f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give --endpoint and "
             "--model of a server on the machine you mean"
         )
-    facts = load_facts()
     machine = probe_machine(working_set_bytes(scenario, facts))
     holds = Pins.read().model["name"]
-    if holds != scenario.model.id:
+    if name.startswith(EMBEDDED) and holds != scenario.model.id:
         raise ScenarioError(
             f"{scenario.name}: the embedded engine holds {holds} only, not "
             f"{scenario.model.id}; start a server for it and give --endpoint and --model"
         )
-    decision = decide(scenario, with_machine(facts, machine))
-    prediction = _announce(decision.fit.speed, on_line)
-    with EmbeddedEngine() as engine:
-        return confirm(engine, prediction=prediction, machine=machine, **shared)
+    return with_machine(facts, machine), machine, arm(name, model=arm_model, folder=folder)
 
 
 def _announce(speed: Speed | None, on_line: Callable[[str], None] | None) -> Interval | None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stackchoice.confirm.canary import Canary, judge, load_canaries
+from stackchoice.confirm.canary import Canary, load_canaries
+from stackchoice.confirm.judged import judge
 from stackchoice.errors import FactsError
 from stackchoice.load.records import Failure, Sample
 
@@ -85,14 +86,14 @@ def test_the_answer_is_kept_escaped() -> None:
 def test_a_malformed_file_is_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(FactsError, match=said) as error:
-        load_canaries("mine", tmp_path)
+        load_canaries("mine", folder=tmp_path)
     assert "mine.yaml" in str(error.value)
 
 
 def test_canary_ids_differ(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("version: 1\ncanaries:\n" + CANARY * 2)
     with pytest.raises(FactsError, match="ids must differ, got a, a"):
-        load_canaries("mine", tmp_path)
+        load_canaries("mine", folder=tmp_path)
 
 
 def test_a_canary_is_asked_greedily_with_its_schema() -> None:

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from stackchoice.confirm import Passport, Plan
-from stackchoice.confirmation import confirm_scenario, describe
+from stackchoice.confirmation import confirm_all, confirm_scenario, describe
 from stackchoice.errors import ScenarioError
 from stackchoice.scenario import save_scenario
 
@@ -18,9 +18,10 @@ engine = pytest.mark.skipif(
 @engine
 def test_this_machine_is_predicted_before_and_judged_after(tmp_path):
     lines = []
-    passport, path = confirm_scenario(
+    done = confirm_all(
         "this-machine", plan=Plan(requests=3, floor=False), out=tmp_path, on_line=lines.append
     )
+    (passport,), (path,) = done.passports, done.paths
     assert lines[0].startswith("before running")
     assert Passport.load(path) == passport
     # Other programs may be busy here; then the run says so and judges nothing.

@@ -190,6 +190,21 @@ def test_report_writes_the_decision(tmp_path, facts):
     assert list(SECTIONS) == [o.data[SECTION_MIME] for o in outputs if SECTION_MIME in o.data]
 
 
+def test_confirmation_measures_the_engine_or_shows_the_recorded_run(tmp_path):
+    found = variables("05_confirmation.ipynb", tmp_path, """
+{
+    "error": panel.error,
+    "runs": [p.results.requests for p in panel.done.passports] if panel.done else [],
+    "stands": panel.done.carried.stands if panel.done else "",
+    "arms": [name for name, _ in arms],
+}
+""", out=str(tmp_path))  # fmt: skip
+    assert found["error"] == ""
+    assert found["arms"][-1] == "embedded, recorded"
+    assert found["runs"] in ([3], [])
+    assert found["stands"] in ("stands", "stands so far", "not decided", "does not stand", "")
+
+
 def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 

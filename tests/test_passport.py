@@ -17,13 +17,13 @@ from stackchoice.arm_identity import arm_identity
 from stackchoice.compare import fairness
 from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.account import read_account
-from stackchoice.confirm.assess import _cache_state, _identified, _same_process
+from stackchoice.confirm.assess import _identified, _same_process
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
-from stackchoice.confirm.results import Results
+from stackchoice.confirm.results import Results, cache_state
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
@@ -220,7 +220,7 @@ def test_a_server_that_was_started_anew_is_noticed():
      ("same", 0.0, "cold")],
 )  # fmt: skip
 def test_the_state_of_the_prefix_cache_is_what_the_server_counted(prompts, cached, word):
-    text, state = _cache_state(Plan(prompts=prompts), cached)
+    text, state = cache_state(Plan(prompts=prompts), cached)
     assert state == word
     assert text.startswith(word)
 

@@ -51,8 +51,16 @@ class Runnable(Record):
 
 
 class Limit(Record):
-    """One limit that is written before the run: a measurement passes, fails, or is between."""
+    """One limit that is written before the run: a measurement passes, fails, or is between.
 
+    ``figure`` is what a live run must measure for it; empty: nothing that a run measures.
+    """
+
+    figure: Literal[
+        "", "requests_per_s", "admitted", "decode_tokens_per_s", "ttft_p99_s", "itl_p99_s",
+        "end_to_end_p99_s", "error_share", "schema_breaks",
+    ] = ""  # fmt: skip
+    at_once: int | None = None
     measure: str
     unit: str
     pass_at_least: float | None = None

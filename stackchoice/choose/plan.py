@@ -61,6 +61,7 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
         must = flow.peak_per_s / (there * facts.assumed("utilisation_cap"))
         found.append(
             Limit(
+                figure="requests_per_s", at_once=site.live_sequences,
                 measure=f"requests a second of one replica with {site.live_sequences} at once",
                 unit="requests/s", pass_at_least=must, fail_below=must,
                 predicted=(site.replica.low, site.replica.high), evidence=Evidence.INFERRED,
@@ -73,6 +74,7 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
         least = max(1, -int(-(needed[0] or 1) / there // 1))
         found.append(
             Limit(
+                figure="admitted",
                 measure="sequences that the engine's start says it admits", unit="sequences",
                 pass_at_least=site.live_sequences, fail_below=min(least, site.live_sequences),
                 evidence=site.row.evidence,
@@ -84,6 +86,7 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
         decode = site.speed.decode
         found.append(
             Limit(
+                figure="decode_tokens_per_s",
                 measure="decode of one stream", unit="tokens/s", pass_at_least=decode.low,
                 fail_below=decode.low, predicted=(decode.low, decode.high),
                 evidence=decode.evidence,
@@ -97,8 +100,9 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
 def _stated(point: Point) -> list[Limit]:
     """Return the service levels that somebody stated, at the peak's arrival rate."""
     return [
-        Limit(measure=LIMIT_WORDS[path], unit="s", pass_at_most=point[path],
-              fail_above=point[path], evidence=point.inputs[path].evidence,
+        Limit(figure=path.split(".")[1], measure=LIMIT_WORDS[path], unit="s",
+              pass_at_most=point[path], fail_above=point[path],
+              evidence=point.inputs[path].evidence,
               derived_from=f"stated: {path.split('.')[1].replace('_', ' ')}")
         for path in LIMITS if point[path] is not None
     ]  # fmt: skip
@@ -107,14 +111,15 @@ def _stated(point: Point) -> list[Limit]:
 def _answers(point: Point) -> list[Limit]:
     """Return what answers must hold whatever the speed."""
     found = [
-        Limit(measure="errors, refusals and cut replies", unit="share of requests",
+        Limit(figure="error_share", measure="errors, refusals and cut replies",
+              unit="share of requests",
               pass_at_most=0.01, fail_above=0.01, evidence=Evidence.ASSUMED,
               derived_from="one in a hundred, assumed; write your own before the run")
     ]  # fmt: skip
     if point["workload.json_schema"]:
         found.append(
-            Limit(measure="replies that break the schema", unit="replies", pass_at_most=0,
-                  fail_above=0, evidence=Evidence.STATED,
+            Limit(figure="schema_breaks", measure="replies that break the schema",
+                  unit="replies", pass_at_most=0, fail_above=0, evidence=Evidence.STATED,
                   derived_from="a schema is a need of this workload")
         )  # fmt: skip
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,11 +64,29 @@ def confirm_command(
     output_price: Annotated[
         str | None, typer.Option(help="Dollars for a million output tokens.")
     ] = None,
+    canaries: Annotated[
+        str | None,
+        typer.Option(help="Set, file or folder of canaries; full at an endpoint, else basic."),
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Passport of the same model on a trusted stack.")
+    ] = None,
+    probe: Annotated[
+        list[str] | None, typer.Option(help="Limits to ask for: cache, context, slots.")
+    ] = None,
+    arm: Annotated[
+        str, typer.Option(help="Engine that is started here; 'list' names them.")
+    ] = "llama.cpp",
+    arm_model: Annotated[
+        str | None, typer.Option(help="Folder of the model, for arms that hold none.")
+    ] = None,
     declare: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="An item of identity that nothing here can read."),
     ] = None,
-    log: Annotated[Path | None, typer.Option(help="Log of the engine that is measured.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Log of the engine that is measured: identity, kernels.")
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Files of the weights, for their manifest's hash.")
     ] = None,
@@ -81,12 +100,18 @@ def confirm_command(
     """Measure a live engine and confirm or refute the prediction.
 
     Without --endpoint the embedded engine is started on this machine. Without a load, requests are
-    sent one at a time.
+    sent one at a time, and the load that the decision's plan names is put on an endpoint after it.
+    Exit status: 0, or 1 when a number, a limit or a kernel path is refuted, or on a HOLD.
     """
     from stackchoice.arm_identity import arm_identity
-    from stackchoice.confirmation import confirm_scenario, describe
+    from stackchoice.confirm import Passport
+    from stackchoice.confirm.arms import arm_names
+    from stackchoice.confirmation import confirm_all, describe, describe_carried
 
-    if scenario is None and endpoint is None:
+    if arm == "list":
+        print("\n".join(arm_names()))
+        return
+    if scenario is None and endpoint is None and arm == "llama.cpp":
         raise ScenarioError("nothing to confirm; name a scenario, or give --endpoint and --model")
     if (endpoint is None) != (model is None):
         raise EndpointError("--endpoint and --model go together; give both or neither")
@@ -101,20 +126,32 @@ def confirm_command(
         "output_tokens": output_tokens, "prompt_words": prompt_words, "seed": seed,
         "api": "completions" if completions else "chat",
         "connections": "new" if new_connections else "reuse",
-        "floor": not no_floor,
+        "floor": not no_floor, "probes": sorted(set(probe or ())),
+        "canaries": canaries or ("full" if endpoint else "basic"),
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
     try:
-        passport, path = confirm_scenario(
-            scenario, endpoint_url=endpoint, model=model, key_variable=key_variable,
-            plan=_plan(fields), resume=resume, out=out, on_line=None if as_json else print,
+        done = confirm_all(
+            scenario, endpoint_url=endpoint, model=model, key_variable=key_variable, arm=arm,
+            arm_model=arm_model, plan=plan_of(fields), resume=resume, log=log, out=out,
+            whole_plan=not any((streams, rate, constant_rate, replay)),
+            reference=Passport.load(reference) if reference else None,
             identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
-            keep_raw=not no_raw,
+            keep_raw=not no_raw, on_line=None if as_json else print,
         )  # fmt: skip
     except KeyboardInterrupt:  # typer would end without a word
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
         raise SystemExit(130) from None
-    print(passport.model_dump_json(indent=2) if as_json else describe(passport, path))
+    if as_json:
+        trees = [p.model_dump(mode="json") for p in done.passports]
+        carried = done.carried.model_dump(mode="json") if done.carried else None
+        print(json.dumps({"passports": trees, "carried_out": carried}, indent=2))
+    else:
+        print("\n".join(describe(*pair) for pair in zip(done.passports, done.paths, strict=True)))
+        if done.carried:
+            print(describe_carried(done.carried))
+    if any(p.label == "HOLD" for p in done.passports) or (done.carried and done.carried.refuted):
+        raise SystemExit(1)
 
 
 def _load(
@@ -153,7 +190,7 @@ def _spend(cap: str | None, input_price: str | None, output_price: str | None) -
             "usd_per_million_output_tokens": output_price}  # fmt: skip
 
 
-def _plan(fields: dict[str, Any]) -> Any:
+def plan_of(fields: dict[str, Any]) -> Any:
     from pydantic import ValidationError
 
     from stackchoice.load.plan import Plan

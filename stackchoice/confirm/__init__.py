@@ -1,6 +1,6 @@
 """Confirmation by measurement: the embedded engine, the load client, canaries, the passport."""
 
-from stackchoice.confirm.engine import EmbeddedEngine
+from stackchoice.confirm.engine import EmbeddedEngine, Engine
 from stackchoice.confirm.identity import Basis, Identity, Origin
 from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.confirm.probe import ProbedMachine, probe_machine
@@ -13,6 +13,7 @@ __all__ = [
     "Basis",
     "EmbeddedEngine",
     "Endpoint",
+    "Engine",
     "Identity",
     "Origin",
     "Passport",

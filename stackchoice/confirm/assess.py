@@ -9,7 +9,9 @@ from typing import Any
 
 from stackchoice.confirm.canary import CanaryOutcome, load_canaries
 from stackchoice.confirm.identity import Basis, Identity
+from stackchoice.confirm.judged import held_against, same_weights
 from stackchoice.confirm.passport import Lengths, Passport, Protocol, Validity
+from stackchoice.confirm.probed import Found, read_probes
 from stackchoice.confirm.results import (
     DISCARD_RULES,
     MAX_BUSY_SHARE,
@@ -18,6 +20,7 @@ from stackchoice.confirm.results import (
     RULES_SHA256,
     Discard,
     Results,
+    cache_state,
     cached_share,
     discard_reason,
     summarise,
@@ -33,8 +36,6 @@ from stackchoice.load.summary import by_launch, judge_client, repetitions
 from stackchoice.load.untrusted import visible
 
 Event = dict[str, Any]
-#: A prompt sent again is found again but for the block it ends in.
-WARM_SHARE = 0.5
 
 
 def assemble(
@@ -50,8 +51,10 @@ def assemble(
     restarts: int | None = None,
     raw_log: str | None = None,
     host: dict[str, Any] | None = None,
+    reference: Passport | None = None,
 ) -> Passport:
     """Build the passport of a finished run from its events."""
+    probes = read_probes([e for e in events if e["step"] == "probed"])
     timed = sorted((e for e in events if e["step"] == "timed"), key=lambda e: e["request_number"])
     samples = [Sample.model_validate(e["sample"]) for e in timed]
     results = summarise(samples, peak_memory_bytes=peak_memory_bytes, restarts=restarts)
@@ -70,8 +73,12 @@ def assemble(
     server = next((ServerInfo(**e["server"]) for e in events if e["step"] == "server"), None)
     identity = _identified(identity, endpoint, server)
     client = judge_client(found, floor, load_rules())
-    validity = _validity(events, timed, samples, results, identity, client, floor)
-    protocol = _protocol(events, timed, samples, plan, validity, harness_revision, found)
+    validity = _validity(
+        events, timed, samples, results, identity, client, floor, probes, reference
+    )
+    protocol = _protocol(
+        events, timed, samples, plan, validity, harness_revision, found, endpoint.model
+    )
     usable = validity.valid and validity.correctness != "failed"
     decode = results.decode_tokens_per_s if usable else None
     verdict = prediction.verdict(decode.median if decode else None) if prediction else None
@@ -85,6 +92,7 @@ def assemble(
         prediction=prediction,
         verdicts={"decode_tokens_per_s": verdict} if verdict else {},
         raw_log=raw_log,
+        notes=probes.notes,
     )
 
 
@@ -116,9 +124,15 @@ def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | Non
 
 def _validity(
     events: list[Event], timed: list[Event], samples: list[Sample], results: Results,
-    identity: Identity, client: ClientValidity, floor: Floor | None,
+    identity: Identity, client: ClientValidity, floor: Floor | None, probes: Found,
+    reference: Passport | None,
 ) -> Validity:  # fmt: skip
-    before, after = _outcomes(events, "canary"), _outcomes(events, "canary_after")
+    known = {c.id: c for c in reference.validity.canaries_before} if reference else None
+    same = same_weights(identity, reference.identity) if reference else None
+    before, after = (
+        held_against(_outcomes(events, step), known, same_weights=same)
+        for step in ("canary", "canary_after")
+    )
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = []
     if results.usable < MIN_USABLE:
@@ -130,8 +144,10 @@ def _validity(
             "and measure again"
         )
     reasons += client.reasons
-    same = _same_model(events)
-    if same is False:
+    if any(e["step"] == "cancelled" for e in events):
+        reasons.append("the run was cancelled before its end")
+    named = _same_model(events)
+    if named is False:
         reasons.append("the model name changed during the run")
     process = _same_process(events)
     if process is False:
@@ -145,22 +161,19 @@ def _validity(
         hold=[f"canary {c.id} failed: {c.reason}" for c in failed],
         client=client,
         floor=floor,
-        warnings=_warnings(events, results, identity, shares, [*before, *after]),
+        warnings=[
+            *_warnings(events, results, identity, shares, [*before, *after]),
+            *probes.warnings,
+        ],
+        cache_probe=probes.cache,
         canaries_before=before,
         canaries_after=after,
         configured_context_tokens=_number(identity.settings.get("context_tokens")),
-        realised_context_tokens=server.context_tokens,
+        realised_context_tokens=probes.context_tokens or server.context_tokens,
         realised_kv_tokens=identity.kv_pool_tokens,
         configured_slots=_number(identity.settings.get("slots")),
         realised_slots=server.slots,
-        most_in_flight=max(
-            (
-                r.health.achieved_concurrency
-                for r in results.repetitions
-                if r.health and r.health.achieved_concurrency
-            ),
-            default=None,
-        ),
+        most_in_flight=probes.in_flight or _most_in_flight(results),
         discard_rules=DISCARD_RULES,
         discard_rules_sha256=RULES_SHA256,
         discarded=[
@@ -176,12 +189,17 @@ def _validity(
         admission_rejected=counts[Failure.ADMISSION_REJECTED],
         length_truncated=counts[Failure.LENGTH_TRUNCATED]
         + sum("cut at" in c.reason for c in failed),
-        schema_or_tool_failures=sum(c.failure == "schema" for c in failed),
-        completed_but_wrong=sum(c.failure == "wrong answer" for c in failed),
-        same_model_after=same,
+        schema_or_tool_failures=sum(c.failure in ("schema", "tool") for c in failed),
+        completed_but_wrong=sum(c.failure in ("wrong answer", "code") for c in failed),
+        same_model_after=named,
         same_process_after=process,
         largest_cached_share=shares,
     )
+
+
+def _most_in_flight(results: Results) -> float | None:
+    health = [r.health for r in results.repetitions if r.health]
+    return max((h.achieved_concurrency for h in health if h.achieved_concurrency), default=None)
 
 
 def _warnings(
@@ -218,8 +236,8 @@ def _warnings(
         said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
                     "requests: the machine may be busy")  # fmt: skip
     for canary in canaries:
-        if canary.result == "not supported":
-            said.append(f"canary {canary.id} not supported: {canary.reason}")
+        if canary.result in ("not supported", "off", "beyond the model"):
+            said.append(f"canary {canary.id} {canary.result}: {canary.reason}")
         if canary.note:
             said.append(f"canary {canary.id}: {canary.note}")
     return said
@@ -227,11 +245,13 @@ def _warnings(
 
 def _protocol(
     events: list[Event], timed: list[Event], samples: list[Sample], plan: Plan,
-    validity: Validity, harness_revision: str, repetitions: Sequence[Repetition],
+    validity: Validity, harness_revision: str, repetitions: Sequence[Repetition], model: str,
 ) -> Protocol:  # fmt: skip
     cached = validity.largest_cached_share
-    cache, state = _cache_state(plan, cached)
-    canaries = load_canaries(plan.canaries)
+    cache, state = cache_state(plan, cached)
+    if cached is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
+        state, cache = "cold", "cold: no prefix cache, by the probe of repeated prefixes"
+    canaries = load_canaries(plan.canaries, model)
     stamps = [e["started_at"] for e in events if "started_at" in e]
     return Protocol(
         plan=plan,
@@ -281,20 +301,6 @@ def _same_model(events: list[Event]) -> bool | None:
 
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
-
-
-def _cache_state(plan: Plan, cached: float | None) -> tuple[str, str]:
-    """Return the state of the prefix cache in words and as one word, by what the server counted."""
-    same = plan.prompts == "same"
-    if cached is None:
-        meant = ("meant warm (one prompt sent again and again)" if same
-                 else "meant cold (nonce first in every prompt)")  # fmt: skip
-        word = "meant warm" if same else "meant cold"
-        return f"{meant}; not confirmed: no cached_tokens in usage", word
-    word = "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
-    if same and cached >= WARM_SHARE:
-        word = "warm"
-    return f"{word}: at most {cached:.1%} of a prompt from cache", word
 
 
 def _same_process(events: list[Event]) -> bool | None:

@@ -1,4 +1,4 @@
-"""The embedded engine: llama.cpp's server with a 135M model, from two pinned packages."""
+"""Engines that are started here: a server in a process of its own, for as long as a ``with``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import psutil
 
@@ -21,42 +21,23 @@ from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 
 
-class EmbeddedEngine:
-    """A real engine on this machine, in a process of its own, for as long as a ``with`` block.
-
-    One thread and one slot by default: with more threads than free cores latencies explode, and
-    one slot keeps the whole context for the one request.
+class Engine:
+    """A server that is started and stopped here; subclasses say how.
 
     Parameters
     ----------
-    context_tokens
-        Length of the context that is allocated; the slots share it.
-    threads
-        Threads of the engine, for prefill and for decode.
-    slots
-        Requests that run at a time; more of them wait. Each gets its part of the context.
-    cache_type
-        How keys and values are stored, under llama.cpp's name (``f16``, ``q8_0``, ``q4_0`` ...).
     start_timeout_s
         How long loading may take.
-
-    Examples
-    --------
-    >>> with EmbeddedEngine() as engine:  # doctest: +SKIP
-    ...     passport = confirm(engine)
     """
 
-    def __init__(
-        self, *, context_tokens: int = 2048, threads: int = 1, slots: int = 1,
-        cache_type: str = "f16", start_timeout_s: float = 60,
-    ) -> None:  # fmt: skip
-        self.context_tokens, self.threads = context_tokens, threads
-        self.slots, self.cache_type = slots, cache_type
+    name = "engine"
+
+    def __init__(self, *, start_timeout_s: float = 60) -> None:
         self.start_timeout_s = start_timeout_s
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._ready: dict[str, str] = {}
-        self._log_tail = ""
+        self._address = ""
+        self._log = ""
 
     def __enter__(self) -> Self:
         self.start()
@@ -69,11 +50,6 @@ class EmbeddedEngine:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
-
-    @cached_property
-    def model_path(self) -> Path:
-        """The model file that is served."""
-        return model_file()
 
     @property
     def is_running(self) -> bool:
@@ -89,7 +65,24 @@ class EmbeddedEngine:
     def endpoint(self) -> Endpoint:
         """Address and model name, to be used as any other endpoint."""
         self._require_running()
-        return Endpoint(base_url=self._ready["address"], model=self.model_path.stem)
+        return Endpoint(base_url=self._address, model=self.served_name)
+
+    @property
+    def served_name(self) -> str:
+        """Name of the model in requests."""
+        raise NotImplementedError
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the passport's identity part can know from here."""
+        raise NotImplementedError
+
+    def _spawn(self, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
+        """Start the process; its output goes to the log."""
+        raise NotImplementedError
+
+    def _ready(self, folder: Path) -> str | None:
+        """Return the address as soon as the server answers, else None."""
+        raise NotImplementedError
 
     def start(self) -> None:
         """Start the server and wait until it answers.
@@ -101,29 +94,21 @@ class EmbeddedEngine:
         """
         if self.is_running:
             return
-        model = self.model_path
         self._folder = tempfile.TemporaryDirectory(
             prefix="stackchoice-engine-", ignore_cleanup_errors=True
         )
         folder = Path(self._folder.name)
         try:
             with (folder / "log.txt").open("wb") as log:
-                self._process = spawn(
-                    "stackchoice.confirm.serve",
-                    *("--model", str(model), "--folder", str(folder)),
-                    *("--context", str(self.context_tokens), "--threads", str(self.threads)),
-                    *("--slots", str(self.slots), "--cache-type", self.cache_type),
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
-            self._ready = self._wait(folder / "ready.json")
+                self._process = self._spawn(folder, log)
+            self._address = self._wait(folder)
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop the server; safe to call twice. The end of its log stays readable."""
-        self._log_tail = self.log_tail()
+        self._log = self.log_tail(2000)
         if self._process:
             stop(self._process)
         if self._folder:
@@ -133,9 +118,10 @@ class EmbeddedEngine:
     def log_tail(self, lines: int = 20) -> str:
         """Return the last lines of the server's log."""
         path = Path(self._folder.name) / "log.txt" if self._folder else None
-        if path is None or not path.is_file():
-            return self._log_tail
-        return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:])
+        text = self._log
+        if path is not None and path.is_file():
+            text = path.read_text("utf-8", "replace")
+        return "\n".join(text.splitlines()[-lines:])
 
     def peak_memory_bytes(self) -> int | None:
         """Peak resident memory of the engine's process, where the system tells it."""
@@ -149,9 +135,102 @@ class EmbeddedEngine:
             return None
         return getattr(memory, "peak_wset", None)
 
+    def _require_running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or not self.is_running:
+            raise EngineError(f"the {self.name} is not running; use it inside its with block")
+        return self._process
+
+    def _wait(self, folder: Path) -> str:
+        assert self._process is not None
+        deadline = time.monotonic() + self.start_timeout_s
+        while (address := self._ready(folder)) is None:
+            if self._process.poll() is not None:
+                raise EngineError(
+                    f"the {self.name} ended while starting (exit {self._process.returncode}); "
+                    f"the end of its log:\n{self.log_tail()}"
+                )
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"the {self.name} was not ready after {self.start_timeout_s:g} s; raise "
+                    f"start_timeout_s or free a core; the end of its log:\n{self.log_tail()}"
+                )
+            time.sleep(0.02)
+        return address
+
+
+class EmbeddedEngine(Engine):
+    """llama.cpp's server with a 135M model, from two pinned packages.
+
+    One thread and one slot by default: with more threads than free cores latencies explode, and
+    one slot keeps the whole context for the one request.
+
+    Parameters
+    ----------
+    context_tokens
+        Length of the context that is allocated; the server divides it among the slots.
+    threads
+        Threads of the engine, for prefill and for decode.
+    slots
+        Requests that are served at once; more wait.
+    prefix_cache
+        Whether a slot keeps its prompt for the next request.
+    cache_type
+        How keys and values are stored, under llama.cpp's name (``f16``, ``q8_0``, ``q4_0`` ...).
+    model, weight_format
+        Another GGUF file of the same model, and how its weights are stored.
+
+    Examples
+    --------
+    >>> with EmbeddedEngine() as engine:  # doctest: +SKIP
+    ...     passport = confirm(engine)
+    """
+
+    name = "embedded engine"
+
+    def __init__(
+        self, *, context_tokens: int = 2048, threads: int = 1, slots: int = 1,
+        prefix_cache: bool = True, cache_type: str = "f16", model: Path | None = None,
+        weight_format: str | None = None, start_timeout_s: float = 60,
+    ) -> None:  # fmt: skip
+        super().__init__(start_timeout_s=start_timeout_s)
+        self.context_tokens, self.threads, self.slots = context_tokens, threads, slots
+        self.cache_type = cache_type
+        self.prefix_cache, self._model, self._weight_format = prefix_cache, model, weight_format
+        self._facts: dict[str, str] = {}
+
+    @cached_property
+    def model_path(self) -> Path:
+        """The model file that is served."""
+        shipped = model_file()  # also says so when the engine is not installed
+        return self._model or shipped
+
+    @property
+    def served_name(self) -> str:
+        """Name of the model in requests: the file's."""
+        return self.model_path.stem
+
+    def _spawn(self, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
+        return spawn(
+            "stackchoice.confirm.serve",
+            *("--model", str(self.model_path), "--folder", str(folder)),
+            *("--context", str(self.context_tokens), "--threads", str(self.threads)),
+            *("--slots", str(self.slots), "--prefix-cache", str(int(self.prefix_cache))),
+            *("--cache-type", self.cache_type),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+    def _ready(self, folder: Path) -> str | None:
+        ready = folder / "ready.json"
+        if not ready.exists():
+            return None
+        self._facts = dict(json.loads(ready.read_text()))
+        return self._facts["address"]
+
     def identity(self) -> dict[str, Any]:
         """Return what the passport's identity part can know from here."""
         pins = Pins.read()
+        shipped = self._model is None
         return {
             "model": pins.model["name"],
             "artifact": self.model_path.name,
@@ -161,38 +240,18 @@ class EmbeddedEngine:
             # The server itself may say "b0-unknown"; the package's version is what was installed.
             "runtime_build": installed(pins.runtime["package"]),
             "driver": f"none (CPU), {platform.system()} {platform.release()}",
-            "weight_format": pins.model["weight_format"],
-            "kv_format": self._ready.get("kv_format"),
+            "weight_format": pins.model["weight_format"] if shipped else self._weight_format,
+            "kv_format": self._facts.get("kv_format"),
             "recurrent_state_format": "none: the model has no recurrent state",
             "speculative_decoder": "none",
             "settings": {
                 "threads": self.threads,
                 "slots": self.slots,
-                "context_tokens": self.context_tokens,
+                # What one request may use; the flag is for all slots together.
+                "context_tokens": self.context_tokens // self.slots,
+                "prefix_cache": self.prefix_cache,
             },
         }
-
-    def _require_running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or not self.is_running:
-            raise EngineError("the embedded engine is not running; use it inside its with block")
-        return self._process
-
-    def _wait(self, ready: Path) -> dict[str, str]:
-        assert self._process is not None
-        deadline = time.monotonic() + self.start_timeout_s
-        while not ready.exists():
-            if self._process.poll() is not None:
-                raise EngineError(
-                    f"the embedded engine ended while starting (exit {self._process.returncode}); "
-                    f"the end of its log:\n{self.log_tail()}"
-                )
-            if time.monotonic() > deadline:
-                raise EngineError(
-                    f"the embedded engine was not ready after {self.start_timeout_s:g} s; raise "
-                    f"start_timeout_s or free a core; the end of its log:\n{self.log_tail()}"
-                )
-            time.sleep(0.02)
-        return dict(json.loads(ready.read_text()))
 
 
 def _sha256(path: Path) -> str:

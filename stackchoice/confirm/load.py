@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stackchoice.confirm.canary import Canary, judge, load_canaries
-from stackchoice.confirm.serverinfo import ask_server, refused_key
+from stackchoice.confirm.canary import Canary, load_canaries
+from stackchoice.confirm.judged import judge
+from stackchoice.confirm.probes import Prober
+from stackchoice.confirm.serverinfo import ServerInfo, ask_server, refused_key
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.load.child import exit_with_parent
@@ -31,13 +33,18 @@ _OUT = 1
 
 
 class Job(Record):
-    """What the child is told: where, how, where to write, and which timed requests exist."""
+    """What the child is told: where, how, where to write, and which timed requests exist.
+
+    ``context_tokens`` and ``slots`` are what is configured, where that is known.
+    """
 
     endpoint: Endpoint
     plan: Plan
     log: Path
     launch: int = 0
     done: tuple[int, ...] = ()
+    context_tokens: int | None = None
+    slots: int | None = None
 
 
 class Launch:
@@ -46,15 +53,20 @@ class Launch:
     def __init__(self, job: Job, emit: Emit) -> None:
         self.endpoint, self.plan, self.emit = job.endpoint, job.plan, emit
         self.launch = job.launch
+        self.context_tokens, self.slots = job.context_tokens, job.slots
         self.load = LoadRun(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
 
     def run(self) -> None:
         """Server, canaries, warm-up, floor, load, first canary again, server again."""
-        self._server("server")
-        canaries = load_canaries(self.plan.canaries).canaries
+        said = self._server("server")
+        canaries = load_canaries(self.plan.canaries, self.endpoint.model).canaries
         for canary in canaries:
             self._canary(canary, "canary")
         service = self.load.warm_up()
+        if self.plan.probes and not self.launch:
+            limits = self.context_tokens or said.context_tokens, self.slots or said.slots
+            for event in Prober(self.endpoint, self.plan, self.load).run(*limits):
+                self.emit({"step": "probed", **event})
         self._spending()
         if self.plan.floor:
             floor = measure_floor(self.plan, service)
@@ -69,9 +81,10 @@ class Launch:
         if self.plan.spend:
             self.emit({"step": "spent", "launch": self.launch, "usd": self.load.meter.usd})
 
-    def _server(self, step: str) -> None:
+    def _server(self, step: str) -> ServerInfo:
         info = ask_server(self.endpoint, self.plan.limits)
         self.emit({"step": step, "server": info.model_dump()})
+        return info
 
     def _spending(self) -> None:
         """Say what the timed requests may cost; refuse a plan that cannot end below its cap."""
@@ -142,6 +155,8 @@ def _text(event: dict[str, Any]) -> str:
         return f"canary {outcome['id']}: {outcome['result']}"
     if floor := event.get("floor"):
         return f"client floor: TTFT {floor['ttft_error']:+.1%} of the reference server's truth"
+    if probe := event.get("probe"):
+        return f"probe of {probe} answered"
     if event["step"] == "estimate":
         return f"at most {event['usd']:.4f} USD of {event['cap_usd']:.4f}"
     if event["step"] not in ("warmup", "timed"):

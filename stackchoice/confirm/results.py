@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.load.plan import Plan
 from stackchoice.load.records import Failure, Repetition, Sample, Spread, Usage
 from stackchoice.load.rules import load_rules
 from stackchoice.load.stats import Nested
@@ -17,6 +18,8 @@ MAX_BUSY_SHARE = 0.3
 #: What every request shares through the chat template, and less than one block of any cache.
 TEMPLATE_TOKENS = 16
 MAX_CACHED_SHARE = 0.01
+#: A prompt sent again is found again but for the block it ends in.
+WARM_SHARE = 0.5
 
 #: Written before the run and kept in the passport with their hash.
 DISCARD_RULES = (
@@ -172,3 +175,17 @@ def cached_share(samples: Sequence[Sample]) -> float | None:
         if s.cached_tokens is not None and s.prompt_tokens
     ]
     return max(shares, default=None)
+
+
+def cache_state(plan: Plan, cached: float | None) -> tuple[str, str]:
+    """Return the state of the prefix cache in words and as one word, by what the server counted."""
+    same = plan.prompts == "same"
+    if cached is None:
+        meant = ("meant warm (one prompt sent again and again)" if same
+                 else "meant cold (nonce first in every prompt)")  # fmt: skip
+        word = "meant warm" if same else "meant cold"
+        return f"{meant}; not confirmed: no cached_tokens in usage", word
+    word = "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
+    if same and cached >= WARM_SHARE:
+        word = "warm"
+    return f"{word}: at most {cached:.1%} of a prompt from cache", word

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.canary import load_canaries
-from stackchoice.confirm.engine import EmbeddedEngine
+from stackchoice.confirm.engine import Engine
 from stackchoice.confirm.host import Sampler, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.load import Job
@@ -51,7 +52,7 @@ class Progress(Record):
 
 
 def confirm(
-    target: Endpoint | EmbeddedEngine,
+    target: Endpoint | Engine,
     *,
     prediction: Interval | None = None,
     plan: Plan | None = None,
@@ -60,6 +61,8 @@ def confirm(
     arm: str = "",
     raw_path: Path | str | None = None,
     resume: bool = False,
+    reference: Passport | None = None,
+    cancel: threading.Event | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Passport:
     """Measure an endpoint and hold the result against a prediction.
@@ -70,7 +73,7 @@ def confirm(
     Parameters
     ----------
     target
-        An endpoint, or a running embedded engine (then identity, memory and restarts are known).
+        An endpoint, or a running engine (then identity, memory and restarts are known).
     prediction
         Decode tokens per second of one stream, as an interval.
     plan
@@ -88,6 +91,11 @@ def confirm(
         ``resume`` an existing file is replaced.
     resume
         Take timed requests that ``raw_path`` holds already, of the same plan and endpoint.
+    reference
+        The passport of the same model on a stack that is trusted: a canary that fails there too is
+        beyond the model, and one that it answers is a broken stack.
+    cancel
+        Once it is set the run ends at once, and the passport holds what was measured until then.
     on_progress
         Called with each finished step.
 
@@ -102,13 +110,13 @@ def confirm(
         raise ValueError(
             f"prediction in {prediction.unit!r}: this measures decode, give it in 'tokens/s'"
         )
-    engine = target if isinstance(target, EmbeddedEngine) else None
+    engine = target if isinstance(target, Engine) else None
     endpoint = engine.endpoint if engine else target
     assert isinstance(endpoint, Endpoint)
     endpoint.api_key()  # a missing key is said before anything starts
     known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
     if engine:
-        known = known.seen(engine.identity(), Basis.LAUNCHED, "the embedded engine")
+        known = known.seen(engine.identity(), Basis.LAUNCHED, engine.name)
     local = engine is not None or endpoint.is_loopback
     if local:
         known = known.seen(host_identity(), Basis.PROBED, "this machine, where the server runs")
@@ -116,14 +124,18 @@ def confirm(
     if plan.launches > 1 and engine is None:
         raise InputError(
             f"launches {plan.launches}: only an engine that is started here can be launched again; "
-            "give an EmbeddedEngine, or launches=1"
+            "give such an engine, or launches=1"
         )
     log = Path(raw_path) if raw_path else None
     # An embedded engine has another port each time it starts, and is the same all the same.
     subject = engine.identity() if engine else endpoint.model_dump()
     header = {"step": "header", "subject": subject, "plan": plan.model_dump(mode="json")}
     total = plan.launches * (
-        len(load_canaries(plan.canaries).canaries) + plan.warmup + plan.timed + 1 + plan.floor
+        len(load_canaries(plan.canaries, endpoint.model).canaries)
+        + plan.warmup
+        + plan.timed
+        + 1
+        + plan.floor
     )
     peaks: list[int] = []
     restarts = 0
@@ -132,14 +144,18 @@ def confirm(
         done = _done(path)
         steps = sum(map(len, done.values()))
         for launch in range(plan.launches):
+            if cancel and cancel.is_set():
+                break
             if engine and launch:
                 engine.stop()
                 engine.start()
                 endpoint = engine.endpoint
             pid = engine.pid if engine else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
-                      done=sorted(done.get(launch, ())))  # fmt: skip
-            with _sampled(local, pid) as sampler, closing(_run_child(job)) as run:
+                      done=sorted(done.get(launch, ())),
+                      context_tokens=_count(known.settings.get("context_tokens")),
+                      slots=_count(known.settings.get("slots")))  # fmt: skip
+            with _sampled(local, pid) as sampler, closing(_run_child(job, cancel)) as run:
                 for step in run:
                     steps += step["step"] in COUNTED
                     if on_progress:
@@ -154,6 +170,8 @@ def confirm(
                     text = engine.log_tail(500)
                     Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
+        if cancel and cancel.is_set():
+            events.append({"step": "cancelled"})
     if peaks and not host.get("peak_memory_of", "").startswith("all GPUs"):
         host |= {"peak_memory_bytes": max(peaks),
                  "peak_memory_of": "the engine's process, its high-water mark"}  # fmt: skip
@@ -169,6 +187,7 @@ def confirm(
         host=host,
         restarts=restarts if engine else None,
         raw_log=log.name if log else None,
+        reference=reference,
     )
 
 
@@ -207,15 +226,20 @@ def parsed(path: Path) -> Iterator[Event]:
         yield event
 
 
-def _run_child(job: Job) -> Generator[Event]:
+def _run_child(job: Job, cancel: threading.Event | None = None) -> Generator[Event]:
     """Run one launch's load and yield its steps; the child is gone when this ends."""
     with tempfile.TemporaryFile() as errors:
+        over = threading.Event()
         process = spawn("stackchoice.confirm.load", stdout=subprocess.PIPE, stderr=errors)
         try:
             assert process.stdin
             assert process.stdout
             process.stdin.write(job.model_dump_json().encode() + b"\n")
             process.stdin.flush()
+            if cancel:
+                threading.Thread(
+                    target=_end_when, args=(process, cancel, over), daemon=True
+                ).start()
             for line in process.stdout:
                 if not line.endswith(b"\n"):
                     break  # cut off by the child's end
@@ -225,6 +249,8 @@ def _run_child(job: Job) -> Generator[Event]:
                 if event["step"] == "error":
                     raise _ERRORS.get(event["kind"], StackchoiceError)(event["detail"])
                 yield event
+            if cancel and cancel.is_set():
+                return
             errors.seek(0)
             tail = errors.read().decode("utf-8", "replace").strip().splitlines()[-3:]
             raise StackchoiceError(
@@ -232,7 +258,22 @@ def _run_child(job: Job) -> Generator[Event]:
                 "with resume=True to keep what was measured"
             )
         finally:
+            over.set()
             stop(process)
+
+
+def _end_when(
+    process: subprocess.Popen[bytes], cancel: threading.Event, over: threading.Event
+) -> None:
+    """End a child that is cancelled; every request that ended is in its log by then."""
+    while not over.wait(0.05):
+        if cancel.is_set():
+            process.terminate()
+            return
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @contextmanager
@@ -266,7 +307,7 @@ def _kept(path: Path, header: Event) -> list[Event]:
             f"{path}: holds another run (endpoint or plan differ); give another raw_path, or "
             "resume=False to replace it"
         )
-    return [event for event in events if event.get("step") in ("timed", "health")]
+    return [event for event in events if event.get("step") in ("timed", "health", "probed")]
 
 
 def _done(path: Path) -> dict[int, set[int]]:

@@ -25,6 +25,10 @@ def main() -> None:
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.n_parallel = options.slots
+    params.kv_unified = False  # every slot has its own share, as the passport says
+    params.cache_prompt = bool(options.prefix_cache)
+    if not options.prefix_cache:
+        params.cache_ram_mib = 0
     params.n_ctx = options.context
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.cache_type_k = params.cache_type_v = _stored_as(xllamacpp.ggml_type, options.cache_type)
@@ -59,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--slots", type=int, default=1)
+    parser.add_argument("--prefix-cache", type=int, default=1)
     parser.add_argument("--cache-type", default="f16")
     return parser.parse_args()
 

@@ -15,7 +15,7 @@ from stackchoice.load.wire import Limits
 PROMPT_VERSION = "story-2"
 
 #: Common words, one token each in most vocabularies.
-_WORDS = """
+WORDS = """
 time year people way day man thing woman life child world school state family student group
 country problem hand part place case week company system program question work government
 number night point home water room mother area money story fact month lot right study book
@@ -59,7 +59,8 @@ class Plan(Record):
     ``timeout_s`` bounds a whole request, ``idle_s`` the silence within one; a slow prefill is
     silence too. ``connections`` are kept for later requests where the last request before the load
     found that the server keeps them, or opened anew for each; a TTFT never holds the opening, the
-    latencies from the intended start do.
+    latencies from the intended start do. ``canaries`` is a shipped set, a file or a folder.
+    ``probes`` are sent once, before the load: they ask the server for its limits.
     """
 
     load: Load = Closed()
@@ -75,7 +76,8 @@ class Plan(Record):
     connections: Literal["reuse", "new"] = "reuse"
     floor: bool = True
     spend: SpendCap | None = None
-    canaries: str = Field(default="basic", pattern=r"^[a-z0-9_-]+$")
+    canaries: str = Field(default="basic", min_length=1)
+    probes: tuple[Literal["cache", "context", "slots"], ...] = ()
     connect_s: float = Field(default=10, gt=0)
     idle_s: float = Field(default=120, gt=0)
     timeout_s: float = Field(default=300, gt=0)
@@ -98,6 +100,10 @@ class Plan(Record):
         """Timed requests of one launch; they are numbered through."""
         return self.requests * self.repetitions
 
+    def words(self, seed: str, count: int) -> str:
+        """Draw words; the same for the same seeds."""
+        return " ".join(random.Random(f"{self.seed}/{seed}").choices(WORDS, k=count))
+
     def body(
         self, seed: str, nonce: str, *, words: int | None = None, output_tokens: int | None = None
     ) -> dict[str, Any]:
@@ -109,8 +115,7 @@ class Plan(Record):
         """
         if self.prompts == "same":
             seed = nonce = "same"
-        draw = random.Random(f"{self.seed}/{seed}")
-        chosen = " ".join(draw.choices(_WORDS, k=words or self.prompt_words))
+        chosen = self.words(seed, words or self.prompt_words)
         opening = f"{nonce} You are a patient writer of long stories."
         task = f"Words: {chosen}.\n\nWrite a long story that uses these words."
         limits = {"max_tokens": output_tokens or self.output_tokens, "temperature": 0}

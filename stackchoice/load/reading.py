@@ -35,6 +35,7 @@ class _Stream:
     first_answer_ns: int | None = None
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    calls: dict[int, list[str]] = field(default_factory=dict)  # index -> [name, arguments]
     finish_reason: str | None = None
     model: str | None = None
     usage: dict[str, Any] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class _Stream:
 
     def _token(self, at_ns: int, delta: dict[str, Any], text: str) -> bool:
         answer = text + text_of(delta.get("content")) + text_of(delta.get("refusal"))
-        answer += _calls(delta)
+        answer += self._calls(delta)
         # Servers name the reasoning channel one way or the other; some send both with one text.
         reasoning = text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning"))
         if not (answer or reasoning):
@@ -73,6 +74,19 @@ class _Stream:
         self.text.append(answer)
         self.reasoning.append(reasoning)
         return True
+
+    def _calls(self, delta: dict[str, Any]) -> str:
+        """Take the pieces of tool calls; return their text, which counts as tokens."""
+        pieces = delta.get("tool_calls")
+        said = ""
+        for number, piece in enumerate(pieces if isinstance(pieces, list) else []):
+            piece = dict_of(piece)
+            function, at = dict_of(piece.get("function")), count_of(piece.get("index"))
+            call = self.calls.setdefault(number if at is None else at, ["", ""])
+            for part, key in enumerate(("name", "arguments")):
+                call[part] += text_of(function.get(key))
+                said += text_of(function.get(key))
+        return said
 
     def first_tokens(self, completion: int) -> tuple[float, Evidence]:
         """Tokens that came with the first read, and how that is known."""
@@ -236,6 +250,7 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
         "model": stream.model and visible(stream.model, 200),
         "text": "".join(stream.text),
         "reasoning": "".join(stream.reasoning),
+        "tool_calls": [(visible(n, 200), text) for n, text in stream.calls.values()],
     }
     if not stream.tokens:
         return figures
@@ -271,11 +286,3 @@ def _counted(stream: _Stream, request: dict[str, Any]) -> tuple[Usage, int | Non
     if too_few or (asked is not None and completion > asked + 1):
         return Usage.CONTRADICTED, None
     return Usage.REPORTED, completion
-
-
-def _calls(delta: dict[str, Any]) -> str:
-    calls = delta.get("tool_calls")
-    functions = (
-        [dict_of(dict_of(c).get("function")) for c in calls] if isinstance(calls, list) else []
-    )
-    return "".join(text_of(f.get("name")) + text_of(f.get("arguments")) for f in functions)

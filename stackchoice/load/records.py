@@ -87,6 +87,8 @@ class Sample(Record):
         decode step, so this is a lower bound on the prefill rate.
     server_prefill_tokens_per_s, server_decode_tokens_per_s
         The server's own account (llama.cpp's ``timings``), a cross-check of the two above.
+    tool_calls
+        Name and arguments (as the text that came) of each call.
     launch, repetition
         Which load it was a part of, counted from 0.
     """
@@ -121,6 +123,7 @@ class Sample(Record):
     model: str | None = None
     text: str = ""
     reasoning: str = ""
+    tool_calls: tuple[tuple[str, str], ...] = ()
     launch: int = 0
     repetition: int = 0
 

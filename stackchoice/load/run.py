@@ -100,6 +100,14 @@ class LoadRun:
                         request=request, sample=sample.model_dump(mode="json")))  # fmt: skip
         return sample
 
+    def request_of(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a body as it is sent: with model, streaming and the wish for usage."""
+        return self._request(body)
+
+    def may_send(self, request: dict[str, Any]) -> bool:
+        """Whether the spend cap allows this request; what it may cost is taken from it."""
+        return self.meter.take(id(request), len(json.dumps(request)), request["max_tokens"])
+
     def warm_up(self) -> Service:
         """Send the warm-up, one after the other; its prompts share nothing with timed ones."""
         samples: list[Sample] = []

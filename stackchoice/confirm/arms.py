@@ -1,0 +1,93 @@
+"""Engines of a laptop by name: the embedded one in several formats, MLX, Transformers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from stackchoice.confirm.command_engine import CommandEngine
+from stackchoice.confirm.engine import EmbeddedEngine, Engine
+from stackchoice.confirm.requantise import FORMATS, requantised
+from stackchoice.confirm.setup import Pins, installed, model_file
+from stackchoice.errors import EngineError, InputError
+from stackchoice.facts.datum import Record
+from stackchoice.facts.load import data_dir
+from stackchoice.facts.yaml import read_yaml
+
+EMBEDDED = "llama.cpp"
+
+
+class OtherArm(Record):
+    """An engine that ``data/arms.yaml`` names."""
+
+    package: str
+    runtime: str
+    extra: str
+    command: list[str]
+    ready_path: str
+    source: dict[str, Any]
+
+
+def arm_names() -> list[str]:
+    """Return the names that :func:`arm` takes."""
+    return [EMBEDDED, *(f"{EMBEDDED}:{kind}" for kind in FORMATS), *_others()]
+
+
+def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -> Engine:
+    """Return an engine by name, not started.
+
+    Parameters
+    ----------
+    name
+        One of :func:`arm_names`.
+    model
+        Folder or repository of the model; for engines other than the embedded one.
+    folder
+        Where a format that is made here is kept.
+    settings
+        Of :class:`EmbeddedEngine`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, or a missing model.
+    EngineError
+        When the engine is not installed.
+    """
+    engine, _, kind = name.partition(":")
+    if name == EMBEDDED:
+        return EmbeddedEngine(**settings)
+    if engine == EMBEDDED and kind in FORMATS:
+        made = requantised(model_file(), kind, folder)
+        of = Pins.read().model["weight_format"].rpartition(" ")[2]
+        return EmbeddedEngine(
+            model=made, weight_format=f"GGUF {kind.upper()} (made here from {of})", **settings
+        )
+    other = _others().get(name)
+    if other is None:
+        raise InputError(f"arm {name!r}: no such engine; it is one of {', '.join(arm_names())}")
+    version = installed(other.package)
+    if version is None:
+        raise EngineError(
+            f"{name} is unavailable: {other.package} is not installed; run `pip install "
+            f"'stackchoice[{other.extra}]'` in an environment of its own or in this one"
+        )
+    if model is None:
+        raise InputError(f"arm {name!r}: which model? give its folder with --arm-model")
+    beside = Path(sys.executable).parent / other.package
+    return CommandEngine(
+        other.command,
+        model=model,
+        settings={"python": sys.executable, "transformers": str(beside), "model": model},
+        ready_path=other.ready_path,
+        name=other.runtime,
+        known={"settings": {}, "runtime": other.runtime, "runtime_build": version},
+    )
+
+
+def _others() -> dict[str, OtherArm]:
+    tree = read_yaml(data_dir() / "arms.yaml")
+    for row in tree.values():
+        row["source"]["as_of"] = str(row["source"]["as_of"])
+    return {name: OtherArm.model_validate(row) for name, row in tree.items()}
