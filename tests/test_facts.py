@@ -489,7 +489,7 @@ class TestBrokenCopy:
 
     def test_an_extra_key_is_refused(self, copy):
         change(copy / "machines.yaml", "vendor: NVIDIA", "vendor: NVIDIA\n    colour: green")
-        with pytest.raises(FactsError, match=r"machines\.yaml: .*colour: Extra inputs"):
+        with pytest.raises(FactsError, match=r"machines\.yaml: .*colour.*Extra inputs"):
             load_facts(copy)
 
     def test_a_source_that_is_not_in_the_table_is_named(self, copy):
