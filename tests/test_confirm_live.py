@@ -169,6 +169,8 @@ def test_slots_are_what_waiting_requests_lack(tmp_path: Path, quick: Plan) -> No
     )  # fmt: skip
     assert [len(a.values) for a in sweep.arms] == [2, 2]
     assert sweep.arms[1].settings == {"slots": 4}
+    # Of four at once on one slot three wait for whole answers of others before their first token.
+    assert sweep.arms[1].mean < sweep.arms[0].mean
     slots = {p.identity.slots for p in map(Passport.load, tmp_path.glob("*.passport.json"))}
     assert slots == {1, 4}
 
