@@ -135,6 +135,18 @@ def test_a_measured_rate_is_compared_at_its_own_depth(facts):
     assert middle(100_000) > middle(0)
 
 
+@pytest.mark.parametrize(("rate", "suspect"), [(10.0, True), (40.0, False)])
+def test_a_rate_far_below_the_ceiling_makes_the_kernel_path_suspect(facts, rate, suspect):
+    """59.5 tokens/s is the ceiling of this file on an H100; a third of it is 18."""
+    model = facts.models["Qwen/Qwen3.8-27B"]
+    speed = batch_one_speed(
+        model, model.artifact("Qwen/Qwen3.8-27B"), facts.machines["h100_sxm"],
+        facts.efficiencies, shares=facts.share_models, classes=facts.speed_classes,
+        measured=[MeasuredRate(phase="decode", tokens_per_s=rate)],
+    )  # fmt: skip
+    assert any("suspect the kernel path" in text for text in speed.unknown) is suspect
+
+
 def passport_of(decode, prefill):
     sample = Sample(prompt_tokens=173, completion_tokens=64)
     return Passport(

@@ -364,6 +364,23 @@ def test_a_prediction_is_confirmed_refuted_or_left_open(predicted, outcome, memo
     assert row.reason
 
 
+@pytest.mark.parametrize(
+    ("family", "arithmetic", "outcome"),
+    [
+        ("FlashAttention", None, "confirmed"),
+        ("library matrix product, FlashAttention family", "16-bit", "unconfirmed"),
+        ("FlashInfer TRTLLM-gen", "fp8xfp8", "unconfirmed"),
+    ],
+)
+def test_the_name_of_an_attention_backend_refutes_nothing(family, arithmetic, outcome, memory):
+    """FLASH_ATTN is how vLLM spells FlashAttention, and says nothing of its operands."""
+    (boot,) = boots_of(
+        "Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN'].\n", memory
+    )
+    rows = [Predicted(part="attention", arithmetic=arithmetic, family=family)]
+    assert [row.outcome for row in against(rows, boot)] == [outcome]
+
+
 def test_experts_may_fall_back_while_dense_layers_do_not(memory):
     row = next(r for r in ROWS if r[0].endswith("issues/43507"))
     (boot,) = boots_of(row[2], memory)

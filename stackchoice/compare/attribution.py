@@ -16,7 +16,8 @@ from stackchoice.compare.rules import load_compare_rules
 from stackchoice.confirm.passport import Passport
 from stackchoice.facts import Facts
 from stackchoice.facts.datum import Evidence, Record
-from stackchoice.fit.speed import batch_one_speed
+from stackchoice.fit.runs import suspect_kernel_path
+from stackchoice.fit.speed import batch_one_speed, device_class
 
 PHASES = {m.id: m for m in METRICS if m.id in ("decode_tokens_per_s", "prefill_tokens_per_s")}
 
@@ -27,6 +28,7 @@ class Ceiling(Record):
     bytes_per_token: int
     tokens_per_s: float
     share: float | None = None
+    suspect: bool = False
     evidence: Evidence = Evidence.COMPUTED
 
 
@@ -60,7 +62,9 @@ def ceiling(passport: Passport, facts: Facts) -> Ceiling | None:
         return None
     rate = passport.results.decode_tokens_per_s
     return Ceiling(bytes_per_token=size, tokens_per_s=top,
-                   share=rate.median / top if rate else None, evidence=speed.evidence)  # fmt: skip
+                   share=rate.median / top if rate else None, evidence=speed.evidence,
+                   suspect=rate is not None and suspect_kernel_path(
+                       rate.median, top, device_class(machine)))  # fmt: skip
 
 
 def attribute(a: Passport, b: Passport, facts: Facts, *, alike: bool) -> Attribution:
@@ -159,6 +163,8 @@ def _roofline(a: Passport, b: Passport, facts: Facts) -> list[str]:
             text += f", {top.share:.0%} of it reached"
             if top.share > 1:
                 text += " (more than one token for each reading of the weights)"
+            if top.suspect:
+                text += " (so little of it on a GPU: suspect the kernel path, read the log)"
         said.append(text)
     if tops[0] and tops[1] and tops[0].bytes_per_token != tops[1].bytes_per_token:
         expected = tops[1].tokens_per_s / tops[0].tokens_per_s

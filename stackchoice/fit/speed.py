@@ -19,7 +19,7 @@ from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.config import has_experts, text_config, whole
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
 from stackchoice.fit.rates import compute_rates
-from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
+from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over, suspect_kernel_path
 
 GIGA = 10**9
 
@@ -140,6 +140,11 @@ def batch_one_speed(
             found[phase] = _fitted(fitted, runs[phase], top, evidence, seen, _origin(rows))
             if unexpected(fitted, seen):
                 unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
+            if phase == "decode" and any(
+                suspect_kernel_path(row.tokens_per_s, top, device_class(machine)) for row in rows
+            ):
+                unknown.append("which kernel ran: a rate given is far below the ceiling, suspect "
+                               "the kernel path")  # fmt: skip
         else:
             share = efficiency(efficiencies, machine, phase, threads)
             found[phase] = _interval(top, share, evidence, read_at_once)
