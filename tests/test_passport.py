@@ -159,11 +159,11 @@ def test_vllms_account():
 
 def test_llamacpps_account():
     props = {"default_generation_settings": {"n_ctx": 2048, "params": {"temperature": 0.8}},
-             "total_slots": 4, "model_path": "/m.gguf", "chat_template": "x",
+             "total_slots": 4, "model_path": "/home/ana/m.gguf", "chat_template": "x",
              "build_info": "b8920-abc"}  # fmt: skip
     said = read_account({"/props": json.dumps(props), "/slots": '[{"n_ctx":2048},{"n_ctx":2048}]'})
     assert (said.engine, said.version, said.context_tokens) == ("llama.cpp", "b8920-abc", 2048)
-    assert (said.slots, said.model_path) == (4, "/m.gguf")
+    assert (said.slots, said.model_path) == (4, "m.gguf")
     assert said.chat_template.startswith("sha256:")
     assert said.settings == {"temperature": 0.8}
 
@@ -314,3 +314,23 @@ def test_declared_pairs():
     assert read_declared(["sampling_settings=temperature=0.7,top_p=0.8"]) == {
         "sampling_settings": {"temperature": 0.7, "top_p": 0.8}
     }
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("/home/ana/models/m.gguf", "m.gguf"),
+        ("C:\\Users\\ana\\m.gguf", "m.gguf"),
+        ("org/model", "org/model"),
+        ("m.gguf", "m.gguf"),
+    ],
+)
+def test_a_passport_names_no_folder_of_the_engines_machine(told, kept):
+    """The publisher's name stays; a home folder is nobody's business."""
+    said = read_account({"/props": json.dumps({"model_path": told})})
+    assert said.model_path == kept
+
+
+def test_shipped_passports_name_no_folder():
+    for path in (*data_dir().rglob("*passport*.json"), *(data_dir() / "workshop").rglob("*.json")):
+        assert "site-packages" not in path.read_text(encoding="utf-8"), path

@@ -107,6 +107,8 @@ def read_account(
 
     def take(where: str, **items: Any) -> None:
         for item, value in items.items():
+            if item == "model_path":
+                value = _without_folders(value)
             if value not in (None, "", {}) and item not in found:
                 found[item], origins[item] = value, where
 
@@ -232,3 +234,9 @@ def _digest(text: str) -> str:
 
 def _said(value: Any) -> str | None:
     return visible(text_of(value), 200) or None
+
+
+def _without_folders(path: str | None) -> str | None:
+    """Return the last part of an absolute path: a passport is shown around, a home folder not."""
+    absolute = path is not None and re.match(r"/|[A-Za-z]:[\\/]", path)
+    return re.split(r"[\\/]", path.rstrip("\\/"))[-1] if path and absolute else path
