@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,23 @@ def inspect_checkpoint(
         When a file is broken, truncated, too large or hostile; one line with the fix.
     """
     facts = facts or load_facts()
-    found = open_checkpoint(Path(path), facts)
+    with _no_collector():
+        return _inspected(open_checkpoint(Path(path), facts), facts, whole_hash)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause the cycle collector: it walks tens of thousands of records, none of them in a cycle."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
     config, unknown = _config(found, facts)
     model = architecture(config) if config else Architecture()
     if unknown:
