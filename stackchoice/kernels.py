@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stackchoice.errors import InputError, ScenarioError, known_names
+from stackchoice.errors import InputError, known_names
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
+from stackchoice.facts.yaml import shown
 from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import KernelPath, artifact_parts, paths
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.meaning import Alternative, Meaning, alternatives, meanings
-from stackchoice.fit.path.support import Feature, caught_up
+from stackchoice.fit.path.support import Feature, caught_up, loads_there
 from stackchoice.fit.path.wall import PlaceRow, WallRow, encodings_on, places_for
+from stackchoice.read import Inspection, inspect_checkpoint
+from stackchoice.read.build import checkpoint_config
+from stackchoice.read.checkpoint import open_checkpoint
+from stackchoice.read.kernels import weight_parts
 from stackchoice.sizing import config_model
 
 
@@ -35,6 +40,8 @@ class ModelWall(Record):
     parts: list[WeightPart]
     places: list[PlaceRow]
     path: KernelPath | None = None
+    loads: bool | None = None
+    loads_why: str = ""
     meanings: list[Meaning] = []
     features: list[Feature] = []
     alternatives: list[Alternative] = []
@@ -45,7 +52,7 @@ def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
 
     Raises
     ------
-    ScenarioError, InputError
+    InputError
         When the engine is not in the fact base, or the release no number or day.
     """
     name, given, release = text.partition("==")
@@ -92,7 +99,7 @@ def model_wall(
 
     Raises
     ------
-    ScenarioError, InputError
+    InputError
         When a name is not in the fact base, or nobody read how the artifact is stored.
     """
     facts = facts or load_facts()
@@ -114,14 +121,68 @@ def model_wall(
     }  # fmt: skip
     if engine_id is None or card is None:
         return ModelWall(**found)
-    path = paths(parts, engine_id, release, card, facts)
-    config = known.config.value or {}
-    return ModelWall(
-        **found, path=path, meanings=meanings(path, card),
-        features=caught_up(config, engine_id, release, facts, path,
-                           vision="image" in (known.modalities.value or [])),
-        alternatives=alternatives(known, path, chosen.id, card, facts),
+    there = wall_there(known, chosen, parts, engine_id, release, card, facts)
+    return there.model_copy(update={"places": found["places"]})
+
+
+def wall_there(
+    model: Model, artifact: Artifact, parts: list[WeightPart], engine_id: str,
+    release: str | None, machine: Machine, facts: Facts,
+) -> ModelWall:  # fmt: skip
+    """Return what one engine release does with a checkpoint on one machine.
+
+    Parameters
+    ----------
+    parts
+        How the artifact is stored, part by part.
+    release
+        One that can be placed (:func:`split_release`); the newest stable one when None.
+    """
+    path = paths(parts, engine_id, release, machine, facts)
+    features = caught_up(
+        model.config.value or {}, engine_id, release, facts, path,
+        vision="image" in (model.modalities.value or []), file_format=artifact.format,
     )  # fmt: skip
+    loads, why = loads_there(path, features)
+    return ModelWall(
+        model=model.name, artifact=artifact.label, parts=parts, places=[], path=path,
+        loads=loads, loads_why=why, meanings=meanings(path, machine), features=features,
+        alternatives=alternatives(model, path, artifact.id, machine, facts),
+    )  # fmt: skip
+
+
+def with_paths(
+    found: Inspection, engine: str | None, machine: str | None, facts: Facts | None = None
+) -> Inspection:
+    """Return the report of a checkpoint with what one engine does with it on one machine.
+
+    Parameters
+    ----------
+    engine
+        ``NAME`` or ``NAME==RELEASE``; the newest release where none is given.
+    machine
+        A machine of the fact base.
+
+    Raises
+    ------
+    InputError
+        When one of the two is missing or not known, or no part has a known encoding.
+    """
+    facts = facts or load_facts()
+    if not engine or not machine:
+        raise InputError("--engine and --machine belong together; give both or neither")
+    engine_id, release = split_release(engine, facts)
+    card = _machine(machine, facts)
+    if not found.parts:
+        raise InputError(
+            f"{found.path}: no part has a known encoding, so there is no kernel to name; "
+            "leave --engine out to see why"
+        )
+    model, own = _on_disk(Path(found.path), found, facts)
+    wall = wall_there(model, own, weight_parts(found, facts), engine_id, release, card, facts)
+    told = {"path_there": wall.path, "features": wall.features,
+            "loads": wall.loads, "loads_why": wall.loads_why}  # fmt: skip
+    return found.model_copy(update=told)
 
 
 def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artifact, list]:
@@ -141,15 +202,15 @@ def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artif
 
 def _parts_of_files(path: Path, facts: Facts) -> tuple[Model, Artifact, list[WeightPart]]:
     """Return a checkpoint on disk as a model with one artifact."""
-    from stackchoice.read import inspect_checkpoint
-    from stackchoice.read.checkpoint import open_checkpoint
-    from stackchoice.read.kernels import weight_parts
-
     found = inspect_checkpoint(path, facts)
-    known = config_model(path.name, open_checkpoint(path, facts).config)
+    return *_on_disk(path, found, facts), weight_parts(found, facts)
+
+
+def _on_disk(path: Path, found: Inspection, facts: Facts) -> tuple[Model, Artifact]:
+    config, _ = checkpoint_config(open_checkpoint(path, facts), facts)
+    known = config_model(path.name, config)
     form = found.format if found.format in ("gguf", "mlx") else "safetensors"
-    own = known.artifacts[0].model_copy(update={"format": form})
-    return known, own, weight_parts(found, facts)
+    return known, known.artifacts[0].model_copy(update={"format": form})
 
 
 def _first_quantised(model: Model, facts: Facts) -> Artifact:
@@ -167,7 +228,5 @@ def _machine(name: str, facts: Facts) -> Machine:
     return facts.machines[name]
 
 
-def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
-    return ScenarioError(
-        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
-    )
+def _unknown(what: str, name: str, known: list[str], more: str = "") -> InputError:
+    return InputError(f"{what} {shown(name)!r} is not known here; {known_names(name, known)}{more}")

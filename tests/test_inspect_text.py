@@ -8,9 +8,9 @@ import pytest
 from checkpoints import DENSE, nvfp4_packed, tensors_of, write_checkpoint, write_gguf
 
 from stackchoice.errors import InputError
+from stackchoice.kernels import with_paths
 from stackchoice.present.checkpoint import describe_checkpoint
 from stackchoice.read import Inspection, inspect_checkpoint
-from stackchoice.read.kernels import with_paths
 
 WEIGHT_ONLY = {
     "quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": ["lm_head"],
@@ -78,7 +78,35 @@ def test_weights_only_are_not_multiplied_in_four_bits_where_the_chip_could(folde
     assert linear.prefill.activation_bits == 16
     assert linear.prefill.as_checkpoint_declares
     assert linear.prefill.best_on_chip is False
-    assert found.model_copy(update={"path_there": None}) == inspect_checkpoint(folder)
+    assert found.loads is True
+    plain = {"path_there": None, "features": [], "loads": None, "loads_why": ""}
+    assert found.model_copy(update=plain) == inspect_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("engine", "loads", "why"),
+    [
+        ("vllm==0.19.1", False, "registered: no, first 0.20.0"),
+        ("llama.cpp", False, "file format: no"),
+        ("vllm==0.33.0", True, ""),
+    ],
+)
+def test_a_release_without_the_architecture_or_the_format_loads_nothing(
+    tmp_path, facts, engine, loads, why
+):
+    """DeepSeek-V4 came with vLLM 0.20.0, whatever kernels older releases have for its weights."""
+    config = DENSE | {"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4"}
+    folder = write_checkpoint(tmp_path / "m", config, [])
+    found = with_paths(inspect_checkpoint(folder), engine, "h200_sxm", facts)
+    assert (found.loads, found.loads_why) == (loads, why)
+    assert found.features[0].name == "file format"
+
+
+def test_what_a_gguf_says_of_its_layers_is_what_its_cache_is_asked_for(tmp_path, facts):
+    path = write_gguf(tmp_path / "m.gguf", "Q4_K")
+    found = with_paths(inspect_checkpoint(path), "llama.cpp", "rtx_5090", facts)
+    cache = next(f for f in found.features if f.name == "cache modelled")
+    assert "num_hidden_layers" not in cache.note
 
 
 def test_the_command_goes_on_with_the_path(folder):

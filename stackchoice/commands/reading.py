@@ -24,9 +24,9 @@ def inspect_command(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a checkpoint on disk: layers, encodings, what the files say against each other."""
+    from stackchoice.kernels import with_paths
     from stackchoice.present.checkpoint import describe_checkpoint
     from stackchoice.read import inspect_checkpoint
-    from stackchoice.read.kernels import with_paths
 
     found = inspect_checkpoint(path, whole_hash=whole_hash)
     if engine or machine:
@@ -38,8 +38,8 @@ def inspect_command(
     if found.path_there is not None and machine is not None:
         from stackchoice.facts import load_facts
         from stackchoice.fit.path.meaning import meanings
-        from stackchoice.present.kerneltext import path_lines
+        from stackchoice.present.kerneltext import there_lines
 
-        there = found.path_there
+        meant = meanings(found.path_there, load_facts().machines[machine])
         print("\nkernel path")
-        print("\n".join(path_lines(there, meanings(there, load_facts().machines[machine]))))
+        print("\n".join(there_lines(found.path_there, meant, found)))

@@ -7,10 +7,8 @@ from typing import Any
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.fit.moment import checked_release
-from stackchoice.fit.path import artifact_parts, paths
-from stackchoice.fit.path.meaning import alternatives, meanings
-from stackchoice.fit.path.support import caught_up
-from stackchoice.kernels import EngineWall, ModelWall, engine_wall
+from stackchoice.fit.path import artifact_parts
+from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
 from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.panels import Panel, artifact_choices, model_choices, named
 from stackchoice.present.report import Section, environment, style
@@ -54,14 +52,7 @@ def wall_of(
     release = checked_release(
         release, engine_id, facts.kernels, facts.engines[engine_id].latest.version
     )
-    path = paths(parts, engine_id, release, machine, facts)
-    return ModelWall(
-        model=model.name, artifact=artifact.label, parts=parts, places=[], path=path,
-        meanings=meanings(path, machine),
-        features=caught_up(model.config.value or {}, engine_id, release, facts, path,
-                           vision="image" in (model.modalities.value or [])),
-        alternatives=alternatives(model, path, artifact.id, machine, facts),
-    )  # fmt: skip
+    return wall_there(model, artifact, parts, engine_id, release, machine, facts)
 
 
 class KernelPanel(Panel):

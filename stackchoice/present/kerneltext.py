@@ -10,6 +10,7 @@ from stackchoice.fit.path.meaning import Meaning
 from stackchoice.fit.path.support import Feature
 from stackchoice.fit.path.wall import PlaceRow, WallRow
 from stackchoice.kernels import EngineWall, ModelWall
+from stackchoice.read import Inspection
 
 UNKNOWN = "unknown"
 #: Longer than any line here: lines are freed of control characters and not cut.
@@ -54,8 +55,7 @@ def describe_model(wall: ModelWall) -> str:
     lines += [f"  {_part(p)}" for p in wall.parts]
     if wall.path is None:
         return _safe([*lines, *_places(wall.places)])
-    lines += path_lines(wall.path, wall.meanings)
-    lines += [f"    {feature_text(f)}" for f in wall.features]
+    lines += there_lines(wall.path, wall.meanings, wall)
     lines += [
         f"    native here: {a.artifact} in {a.engine} {a.release}, {a.arithmetic}"
         for a in wall.alternatives[:6]
@@ -88,15 +88,17 @@ def _places(places: Iterable[PlaceRow]) -> list[str]:
     return lines
 
 
-def path_lines(path: KernelPath, meant: list[Meaning]) -> list[str]:
-    """Return the three levels of every part, phase by phase."""
-    word = {True: "loads", False: "is refused", None: "may load: unknown"}[path.loads]
+def there_lines(path: KernelPath, meant: list[Meaning], told: ModelWall | Inspection) -> list[str]:
+    """Return whether it loads, the three levels of every part, and what the release has."""
+    word = {True: "loads", False: "is refused", None: "may load"}[told.loads]
+    word += f" ({told.loads_why})" if told.loads_why else ""
     lines = [f"  {path.engine_name} {shown(path.release, 60)} on {path.chip_name}: {word}"]
     for part, meaning in zip(path.parts, meant, strict=True):
         lines.append(f"    {shown(meaning.part, 120)}")
         for phase, text in ((part.prefill, meaning.prefill), (part.decode, meaning.decode)):
             lines.append(f"      {phase.phase:8}{phase.arithmetic or UNKNOWN:11}{shown(text, 400)}")
             lines.append(f"              {levels(phase)}")
+    lines += [f"    {feature_text(f)}" for f in told.features]
     return [shown(line, WHOLE) for line in lines]
 
 

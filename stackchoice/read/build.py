@@ -75,7 +75,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
-    config, unknown = _config(found, facts)
+    config, unknown = checkpoint_config(found, facts)
     model = architecture(config) if config else Architecture()
     if unknown:
         model = model.model_copy(update={"unknown": unknown})
@@ -133,7 +133,8 @@ def declarations(
     return [s for s in saids if s is not None and (s.groups or s.kv or s.unread)]
 
 
-def _config(found: Checkpoint, facts: Facts) -> tuple[dict[str, Any], str]:
+def checkpoint_config(found: Checkpoint, facts: Facts) -> tuple[dict[str, Any], str]:
+    """Return a checkpoint's config, that of a GGUF out of its metadata, and why it has none."""
     if not found.gguf:
         return found.config, ""
     metadata = found.gguf[0].metadata

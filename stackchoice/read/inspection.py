@@ -9,6 +9,7 @@ from pydantic import Field
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.records import WeightPart
 from stackchoice.fit.path import KernelPath
+from stackchoice.fit.path.support import Feature
 from stackchoice.read.architecture import Architecture
 from stackchoice.read.declared import Said
 from stackchoice.read.findings import Finding
@@ -92,6 +93,9 @@ class Inspection(Record):
     unread: list[str] = Field(default=[], description="what no table here could read")
     findings: list[Finding]
     path_there: KernelPath | None = Field(default=None, description="in an engine, where asked")
+    features: list[Feature] = Field(default=[], description="what that release has of it")
+    loads: bool | None = Field(default=None, description="in that engine; None: not known or asked")
+    loads_why: str = ""
 
     def contradictions(self) -> list[Finding]:
         """Return the findings in which two places disagree."""

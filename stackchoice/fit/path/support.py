@@ -19,6 +19,8 @@ OWN_RULES = ("block_groups", "token_pool", "cells")
 #: Keys of a config that count draft layers.
 DRAFT = ("mtp_num_hidden_layers", "num_nextn_predict_layers", "num_mtp_layers")
 RECURRENT = ("linear_attention", "mamba")
+#: Features without which nothing starts.
+GATES = ("file format", "registered")
 
 
 class Feature(Record):
@@ -40,6 +42,7 @@ def caught_up(
     path: KernelPath | None = None,
     *,
     vision: bool = False,
+    file_format: str = "",
 ) -> list[Feature]:
     """Return what a release has of an architecture.
 
@@ -51,13 +54,16 @@ def caught_up(
         The kernel path of its weights, for the quantisation; left out when not given.
     vision
         Whether the model takes images.
+    file_format
+        ``safetensors``, ``gguf`` or ``mlx``; not asked for when empty.
     """
     engine = facts.engines[engine_id]
     release = release or engine.latest.version
     moment = read_moment(release, engine_id, facts.kernels)
     names = config.get("architectures")
     name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
-    found = [_registered(engine, name, moment, facts), _cache(config, engine, release, facts)]
+    found = [_format(engine, file_format)] if file_format else []
+    found += [_registered(engine, name, moment, facts), _cache(config, engine, release, facts)]
     text = text_config(config)
     if any(text.get(key) or config.get(key) for key in DRAFT):
         found.append(_supported("draft head", "draft_head", engine, name, moment, facts))
@@ -68,6 +74,32 @@ def caught_up(
     if path is not None:
         found.append(_quantisation(path))
     return found
+
+
+def loads_there(path: KernelPath, features: list[Feature]) -> tuple[bool | None, str]:
+    """Whether a release loads a checkpoint at all, and by which answer it does not.
+
+    Its file format, its architecture and the kernels of its parts must all be there.
+    """
+    gates = [f for f in features if f.name in GATES]
+    for gate in gates:
+        if gate.answer == "no":
+            return False, f"{gate.name}: no" + (f", first {gate.since}" if gate.since else "")
+    if path.loads is False:
+        return False, "a part has no kernel here"
+    open_ = [f.name for f in gates if f.answer == "unknown"]
+    open_ += ["the kernels of a part"] if path.loads is None else []
+    return (None, f"unknown: {', '.join(open_)}") if open_ else (True, "")
+
+
+def _format(engine: Engine, file_format: str) -> Feature:
+    known = engine.formats.get(file_format) or Datum[bool]()  # type: ignore[call-overload]
+    return Feature(
+        name="file format", answer={True: "yes", False: "no", None: "unknown"}[known.value],
+        evidence=known.evidence if known.known else None,
+        source=known.source.label if known.source else "",
+        note=f"{file_format} files" + (f"; {known.note}" if known.note else ""),
+    )  # fmt: skip
 
 
 def _registered(engine: Engine, name: str, moment: Moment, facts: Facts) -> Feature:
