@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from stackchoice import decide
 from stackchoice.choose.answer import answer
+from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import batch_at_peak, shape
-from stackchoice.choose.site import traffic
+from stackchoice.choose.site import places, site_of, traffic
 from stackchoice.facts.records import SEEN_BY
 from stackchoice.fit import launch
 from stackchoice.fit.admissions import NO_PREFIX_CACHING
@@ -208,3 +209,27 @@ def test_every_measure_looks_at_what_is_reckoned_and_argues_with_one_that_exists
     for name in ("json-chat", "shared-prefix"):
         shape = decide(changed(name), facts).shape
         assert {lean.id for lean in shape.leans} <= ids
+
+
+class TestUnreadReuse:
+    """What a release finds of a prefix is an interval where nobody read it, never all of it."""
+
+    @pytest.mark.parametrize(("share", "tokens"), [("low", 1800), ("middle", 1700), ("high", 1600)])
+    def test_nothing_is_found_at_the_slow_end_and_all_at_the_fast_end(
+        self, changed, facts, share, tokens
+    ):
+        """1,800 tokens of which 200 are shared."""
+        scenario = changed("nvidia-throughput", workload__input_tokens=1800)
+        point = likely_point(scenario, facts)
+        site = site_of(places(scenario, facts)[0], facts, point, Memo())
+        assert site.reuse is None
+        assert traffic(point).prefill_at(site, share) == pytest.approx(tokens)
+
+    def test_without_a_shared_prefix_there_is_nothing_to_find(self, changed, facts):
+        scenario = changed(
+            "nvidia-throughput", workload__input_tokens=1800, workload__shared_prefix_tokens=0,
+            workload__resent_share=0,
+        )  # fmt: skip
+        point = likely_point(scenario, facts)
+        site = site_of(places(scenario, facts)[0], facts, point, Memo())
+        assert traffic(point).prefill_at(site, "low") == traffic(point).prefill_at(site, "high")

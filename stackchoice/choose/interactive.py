@@ -32,7 +32,8 @@ def under_limits(point: Point, site: Site, flow: Traffic, share: str) -> UnderLi
     limit already here breaks it. None where no limit is stated or the speed is unknown.
     """
     ttft, itl, whole = (point[path] for path in LIMITS)
-    live, output, prefill = site.live_sequences, flow.output_tokens, flow.prefill_at(site)
+    live, output = site.live_sequences, flow.output_tokens
+    prefill = flow.prefill_at(site, share)
     if (ttft, itl, whole) == (None, None, None) or not live or not output:
         return None
 

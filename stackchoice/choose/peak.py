@@ -73,7 +73,7 @@ def _end(
     limits = under_limits(point, site, flow, share)
     if limits is not None:
         slots = min(slots, limits.allowed)
-    prefill = flow.prefill_at(site)
+    prefill = flow.prefill_at(site, share)
     if slots < 1 or prefill is None or not flow.output_tokens:
         return None
     found = request_seconds(

@@ -143,7 +143,7 @@ def shape(
 
 
 def _seconds(site: Site, flow: Traffic, share: str, batch: int) -> tuple[float, float] | None:
-    prefill = flow.prefill_at(site)
+    prefill = flow.prefill_at(site, share)
     if prefill is None or not flow.output_tokens:
         return None
     return request_seconds(

@@ -110,14 +110,20 @@ class Traffic:
         """Tokens to prefill: the shared prefix and what a session resends are reused."""
         return self.prefill_after(self.shared_tokens or 0)
 
-    def prefill_at(self, site: Site) -> float | None:
+    def prefill_at(self, site: Site, share: str) -> float | None:
         """Tokens to prefill on a site: of what is shared, what its release finds again is reused.
 
-        Where nobody read what a release finds, all that is shared counts as found.
+        Where nobody read what a release finds, that is an interval too: nothing is found at the
+        slow end (``low``), all of it at the fast end (``high``), half of it in the middle.
         """
         tokens, shared = self.input_tokens, self.shared_tokens
-        if site.reuse is None or not tokens or not shared:
-            return self.prefill_tokens
+        least = self.prefill_tokens
+        if tokens is None or least is None:
+            return None
+        if site.reuse is None:
+            return {"low": tokens, "high": least}.get(share, (tokens + least) / 2)
+        if not tokens or not shared:
+            return least
         return self.prefill_after(site.reuse.hit(int(tokens), int(shared)).tokens)
 
     def prefill_after(self, found_tokens: float) -> float | None:
@@ -281,16 +287,17 @@ def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admis
 
 def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:
     """Return what a replica with its live sequences serves, and how many the peak takes."""
-    live, prefill = site.live_sequences, flow.prefill_at(site)
-    if not live or prefill is None or not flow.output_tokens:
+    live = site.live_sequences
+    prefill = {share: flow.prefill_at(site, share) for share in ("low", "middle", "high")}
+    if not live or None in prefill.values() or not flow.output_tokens:
         return {}
     seconds = {
         share: request_seconds(
             speed["speed"], site.artifact, share=share, batch=live,
-            cache_bytes=speed["cache_bytes"], prefill_tokens=prefill,
+            cache_bytes=speed["cache_bytes"], prefill_tokens=tokens or 0.0,
             output_tokens=flow.output_tokens,
         )
-        for share in ("low", "middle", "high")
+        for share, tokens in prefill.items()
     }  # fmt: skip
     replica = requests_per_s(seconds.values(), live)
     slow, fast = seconds["low"], seconds["high"]
