@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from odd_server import DONE, STREAM_HEAD, chunk, words
 
 from stackchoice.confirm import Endpoint, Passport, confirm
@@ -192,16 +191,10 @@ def test_what_is_cancelled_is_no_failure_of_the_server(endpoint: Endpoint) -> No
 def test_tls_is_spoken_and_certificates_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed, so there is no certificate to test with")
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out",
-         str(cert)], check=True, capture_output=True,
-    )  # fmt: skip
+    authority, cert = trustme.CA(), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(cert))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
+    authority.issue_cert("localhost").configure_cert(context)
     listener = socket.create_server(("127.0.0.1", 0))
     stop = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
     reply = STREAM_HEAD + b"".join([*words(40, "w" * 2000), stop, DONE])

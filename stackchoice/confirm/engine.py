@@ -8,6 +8,7 @@ import platform
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,7 @@ from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 
 
-class Engine:
+class Engine(ABC):
     """A server that is started and stopped here; subclasses say how.
 
     Parameters
@@ -68,21 +69,21 @@ class Engine:
         return Endpoint(base_url=self._address, model=self.served_name)
 
     @property
+    @abstractmethod
     def served_name(self) -> str:
         """Name of the model in requests."""
-        raise NotImplementedError
 
+    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """Return what the passport's identity part can know from here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _spawn(self, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
         """Start the process; its output goes to the log."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _ready(self, folder: Path) -> str | None:
         """Return the address as soon as the server answers, else None."""
-        raise NotImplementedError
 
     def start(self) -> None:
         """Start the server and wait until it answers.

@@ -10,7 +10,8 @@ from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import artifact_parts
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
 from stackchoice.present.kerneltext import wall_text
-from stackchoice.present.panels import Panel, artifact_choices, model_choices, named
+from stackchoice.present.panel import Panel
+from stackchoice.present.panels import artifact_choices, model_choices, named
 from stackchoice.present.report import Section, environment, style
 from stackchoice.present.widgets import dropdown, text_field
 

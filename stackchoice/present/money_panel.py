@@ -11,7 +11,7 @@ from stackchoice.facts import Facts
 from stackchoice.present.charts import cost_chart
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.fields import shown, written
-from stackchoice.present.panels import Panel
+from stackchoice.present.panel import Panel
 from stackchoice.present.report import Section, environment, style
 from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.scenario import Scenario, parse_scenario

@@ -1,89 +1,25 @@
-"""Widgets of question 1: a model on a machine, and an engine's printed figures.
-
-A panel holds texts. A change is tried on all of them together; what cannot be is refused in one
-line, and the last valid values and result stay.
-"""
+"""Widgets of question 1: a model on a machine, and an engine's printed figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
-
-from stackchoice.errors import InputError, StackchoiceError
+from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.panel import Panel
 from stackchoice.present.report import Section
-from stackchoice.present.widgets import dropdown, error_html, text_field
+from stackchoice.present.widgets import dropdown, text_field
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
 #: Above any figure that an engine prints; a longer number is a slip of the hand.
 MOST = 10**12
-
-
-class Panel(ipywidgets.VBox):
-    """Fields of text and choice, a message and a view. ``values`` are the last valid texts."""
-
-    def __init__(self, facts: Facts, fields: dict[str, Any], values: dict[str, str]) -> None:
-        self.facts, self.fields, self.values, self.error = facts, fields, values, ""
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
-        self._settling = False
-        self.result = self._answer(values)
-        for name, field in fields.items():
-            field.observe(self._handler(name), names="value")
-        self._show()
-        row = ipywidgets.Layout(flex_flow="row wrap")
-        super().__init__([ipywidgets.HBox(list(fields.values()), layout=row), self.message,
-                          self.view])  # fmt: skip
-
-    def set(self, name: str, text: str) -> None:
-        """Put a value into one field, exactly as typing it does."""
-        if name not in self.fields:
-            raise InputError(f"no field {name!r}; it is one of: {', '.join(self.fields)}")
-        try:
-            values = self._follow({**self.values, name: text}, name)
-            result = self._answer(values)
-        except StackchoiceError as error:
-            self.error = " ".join(str(error).split())
-        else:
-            self.error, self.values, self.result = "", values, result
-        self._show()
-
-    def _answer(self, values: dict[str, str]) -> Any:
-        """Work the values out: what each panel does in its own way."""
-        raise NotImplementedError
-
-    def _table(self) -> Section:
-        """Return the last result as a section: each panel's own."""
-        raise NotImplementedError
-
-    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
-        """Return the values with what a change of one field brings along."""
-        return values
-
-    def _handler(self, name: str) -> Callable[[Any], None]:
-        def changed(change: Any) -> None:
-            if not self._settling:
-                self.set(name, str(change["new"]))
-
-        return changed
-
-    def _show(self) -> None:
-        self._settling = True
-        try:
-            for name, field in self.fields.items():
-                field.value = self.values[name]
-        finally:
-            self._settling = False
-        self.message.value = error_html(self.error) if self.error else ""
-        self.view.value = self._table().html
 
 
 class SizingPanel(Panel):

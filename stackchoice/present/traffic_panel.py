@@ -12,6 +12,8 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.traffic import WorkloadPreset
+from stackchoice.present.panel import Panel
+from stackchoice.present.report import Section
 from stackchoice.present.traffic import traffic_table, workload_tables
 from stackchoice.present.widgets import dropdown, error_html, text_field
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario
@@ -23,7 +25,7 @@ NONE = "none: the scenario's own"
 TABLES = ("volume", "seconds", "settings", "reuse", "peak")
 
 
-class TrafficPanel(ipywidgets.VBox):
+class TrafficPanel(Panel):
     """Traffic from a log or a published workload, in place of a scenario's own.
 
     Parameters
@@ -45,39 +47,34 @@ class TrafficPanel(ipywidgets.VBox):
     def __init__(
         self, scenario: Scenario, facts: Facts, *, log: str = "", preset: str = ""
     ) -> None:
-        self._base, self.facts, self.error = scenario, facts, ""
-        self._settling = False
+        self._base = scenario
         choices = [(NONE, ""), *((w.id, w.id) for w in facts.workloads.values())]
-        self.fields = {
+        fields = {
             "log": text_field("Request log (path)", log),
             "preset": dropdown("Published workload", choices, preset),
         }
+        super().__init__(facts, fields, {"log": log, "preset": preset})
         self.path = text_field("Save to", f"my-{scenario.name}.yaml")
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
-        self._values = {"log": log, "preset": preset}
-        self.found, self.scenario, self.decision = self._answer(self._values)
-        self._show()
-        for name, field in self.fields.items():
-            field.observe(self._handler(name), names="value")
         row = ipywidgets.Layout(flex_flow="row wrap")
-        super().__init__([
-            ipywidgets.HBox(list(self.fields.values()), layout=row),
-            ipywidgets.HBox([self.path, self.save_button], layout=row), self.message, self.view,
-        ])  # fmt: skip
+        saving = ipywidgets.HBox([self.path, self.save_button], layout=row)
+        self.children = (self.children[0], saving, *self.children[1:])
 
-    def set(self, name: str, value: str) -> None:
-        """Put a value into one field, exactly as typing or choosing it does."""
-        values = {**self._values, name: value.strip()}
-        try:
-            answer = self._answer(values)
-        except StackchoiceError as error:
-            self.error = " ".join(str(error).split())
-        else:
-            self.error, self._values = "", values
-            self.found, self.scenario, self.decision = answer
-        self._show()
+    @property
+    def found(self) -> Measured | WorkloadPreset | None:
+        """The measured log or the preset; None: neither."""
+        return self.result[0]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario with that traffic."""
+        return self.result[1]
+
+    @property
+    def decision(self) -> Decision:
+        """Its decision."""
+        return self.result[2]
 
     def save(self) -> None:
         """Write the scenario with its new traffic to the path in the field."""
@@ -107,26 +104,15 @@ class TrafficPanel(ipywidgets.VBox):
         scenario = with_workload(self._base, inputs)
         return found, scenario, decide(scenario, self.facts)
 
-    def _handler(self, name: str) -> Any:
-        def changed(change: Any) -> None:
-            if not self._settling:
-                self.set(name, str(change["new"]))
+    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
+        return {name: text.strip() for name, text in values.items()}
 
-        return changed
-
-    def _show(self) -> None:
-        self._settling = True
-        try:
-            for name, field in self.fields.items():
-                field.value = self._values[name]
-        finally:
-            self._settling = False
-        self.message.value = error_html(self.error) if self.error else ""
+    def _table(self) -> Section:
         verdict = Markup('<div class="sc"><p class="verdict" role="status">{}</p></div>')
         parts = [traffic_table(self.found).html] if self.found is not None else []
         parts += [verdict.format(self.decision.verdict),
                   workload_tables(self.decision, *TABLES).html]  # fmt: skip
-        self.view.value = "".join(parts)
+        return Section("traffic", "".join(parts))
 
 
 def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:
