@@ -14,6 +14,7 @@ from stackchoice.choose.carried import Runnable
 from stackchoice.choose.decision import (
     STATUS_ORDER,
     Candidate,
+    Cost,
     Decision,
     Fit,
     Flip,
@@ -89,7 +90,7 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=cost,
+        cost=_marked(cost, options),
         flips=changes,
         unknowns=unknowns(scenario, facts, changes),
         runnable=_runnable(facts, point, main),
@@ -185,6 +186,16 @@ def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> li
     return sorted(
         options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
     )
+
+
+def _marked(cost: Cost, options: list[Option]) -> Cost:
+    """Return the cost with a word beside what an eliminated engine would be worth."""
+    gone = {option.name for option in options if option.status == "eliminated"}
+    rows = [
+        row.model_copy(update={"text": f"{row.text}; eliminated"}) if row.engine in gone else row
+        for row in cost.faster
+    ]
+    return cost.model_copy(update={"faster": rows})
 
 
 def _option(name: str, main: Answer) -> Option:

@@ -126,7 +126,7 @@ def judge_all(
 
     ``veto`` is what rules out all that would otherwise survive.
     """
-    there = places(scenario, facts)
+    there = memo.recall(("places",), point, facts, lambda _, f: places(scenario, f))
     standings = memo.recall(
         ("standings",), point, facts, lambda p, f: _standings(scenario, f, p, there, memo)
     )
