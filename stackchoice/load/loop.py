@@ -253,7 +253,7 @@ class Loop:
             c.out = c.out[c.sock.send(c.out) :]
             c.last_ns = perf_counter_ns()
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            pass
+            pass  # the rest goes out when the selector says so, below
         except OSError:
             c.out = c.out[:0]  # a server may answer and hang up before it has read everything
         key = self._selector.get_key(c.sock)

@@ -158,14 +158,12 @@ def _groups(
             Group(encoding=own, words=words, place="quant_method", names=names)
             for own, names in apart.items() if own != encoding
         ]  # fmt: skip
-        if encoding is None and not apart:
-            unread = unread or f"quant_method {words!r} with these settings"
-        elif encoding is None:
-            pass
-        else:
+        if encoding is not None:
             size = methods.group_size(declared)
             groups.append(Group(encoding=encoding, words=words, place="quant_method",
                                 part=method.part, group_size=size))  # fmt: skip
+        elif not apart:
+            unread = unread or f"quant_method {words!r} with these settings"
     return groups, unread
 
 
