@@ -100,11 +100,15 @@ def engine_name(engine_id: str) -> str:
 
 
 def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:
-    """Return a chart as inline SVG in a figure that reads its text to those who do not see it."""
+    """Return a chart as inline SVG in a figure that reads its text to those who do not see it.
+
+    A page reads the label of the figure; a PDF takes the title of the drawing.
+    """
     chart, spoken = drawn
-    return Markup('<figure role="img" aria-label="{}">{}</figure>').format(
-        spoken, Markup(charts.to_svg(chart))
-    )
+    opening, drawing = charts.to_svg(chart).split(">", 1)
+    return Markup(
+        '<figure role="img" aria-label="{0}">{1} aria-hidden="true"><title>{0}</title>{2}</figure>'
+    ).format(spoken, Markup(opening), Markup(drawing))
 
 
 def style() -> str:
