@@ -23,13 +23,13 @@ from stackchoice.confirm import (
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
+from stackchoice.load.records import Spread
 from stackchoice.load.untrusted import visible
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log

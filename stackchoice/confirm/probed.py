@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from stackchoice.confirm.results import CacheProbe
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 from stackchoice.load.records import Failure, Sample
 

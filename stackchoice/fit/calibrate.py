@@ -11,7 +11,8 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.records import Efficiency
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.runs import Run

@@ -15,7 +15,7 @@ from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.arms import EMBEDDED, arm_names
 from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
 from stackchoice.present.hardware import section
 from stackchoice.present.report import Section

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stackchoice.facts import Facts
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
 from stackchoice.present.hardware import section
 from stackchoice.present.panel import Panel

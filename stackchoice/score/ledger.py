@@ -7,8 +7,9 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import repository
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import SpeedScore
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile

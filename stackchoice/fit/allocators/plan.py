@@ -12,7 +12,8 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
 from stackchoice.fit.config import text_config
-from stackchoice.fit.layers import layer_counts, model_layers
+from stackchoice.fit.kinds import layer_counts
+from stackchoice.fit.layers import model_layers
 from stackchoice.fit.release import Release
 
 
