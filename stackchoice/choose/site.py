@@ -98,12 +98,14 @@ class Traffic:
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""
-        return self._point["workload.input_tokens"]
+        tokens: float | None = self._point["workload.input_tokens"]
+        return tokens
 
     @cached_property
     def shared_tokens(self) -> float | None:
         """Tokens of the beginning that all requests share."""
-        return self._point["workload.shared_prefix_tokens"]
+        tokens: float | None = self._point["workload.shared_prefix_tokens"]
+        return tokens
 
     @cached_property
     def prefill_tokens(self) -> float | None:
@@ -150,12 +152,14 @@ class Traffic:
     @cached_property
     def output_tokens(self) -> float | None:
         """Tokens of a reply, reasoning among them."""
-        return self._point["workload.output_tokens"]
+        tokens: float | None = self._point["workload.output_tokens"]
+        return tokens
 
     @cached_property
     def context_tokens(self) -> int | None:
         """The length that one request may reach."""
-        return self._point["workload.context_tokens"]
+        tokens: int | None = self._point["workload.context_tokens"]
+        return tokens
 
 
 def traffic(point: Point) -> Traffic:

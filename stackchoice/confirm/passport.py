@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,7 @@ from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
 
 PARTS = ("identity", "protocol", "validity", "results")
-FORMAT = "stackchoice-passport/2"
+FORMAT: Final = "stackchoice-passport/2"
 
 
 class PassportError(StackchoiceError):

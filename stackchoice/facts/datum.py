@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import date, timedelta
 from enum import StrEnum
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
+
+
+def sure(value: T | None) -> T:
+    """Return a value that a check elsewhere has shown to be known; TypeError where it is not."""
+    if value is None:
+        raise TypeError("a value is unknown that was taken to be known here")
+    return value
 
 
 class Evidence(StrEnum):
@@ -114,3 +122,8 @@ class Datum(Record, Generic[T]):
     def known(self) -> bool:
         """Whether there is a value at all."""
         return self.value is not None
+
+
+def entry(table: Mapping[Any, Datum[bool]], key: str) -> Datum[bool]:
+    """Return what a table says under a key; an unknown fact where it has no such key."""
+    return table.get(key) or Datum[bool]()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -55,8 +56,10 @@ from stackchoice.facts.yaml import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+R = TypeVar("R", bound=Record)
+
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
-LISTS = {
+LISTS: dict[str, tuple[str, type[Record]]] = {
     "machines.yaml": ("machines", Machine),
     "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
@@ -77,12 +80,12 @@ LISTS = {
     "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
 #: Long tables that are no YAML, and what reads them.
-TABLES = {
+TABLES: dict[str, tuple[str, Callable[[Path], list[Any]]]] = {
     "measurements.csv": ("measurements", read_measurements),
     "cases.jsonl": ("cases", read_cases),
     "serving.csv.gz": ("serving", read_serving),
 }
-FOLDERS = {"models": Model, "engines": Engine}
+FOLDERS: dict[str, type[Record]] = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
          "encodings", "links", "workloads", "config_defaults")  # fmt: skip
@@ -311,10 +314,11 @@ def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
             return {k: walk(v) if k != "source" else v for k, v in node.items()}
         return [walk(v) for v in node] if isinstance(node, list) else node
 
-    return walk(tree)
+    resolved: dict[str, Any] = walk(tree)
+    return resolved
 
 
-def _record(record: type[Record], row: Any, path: Path) -> Any:
+def _record(record: type[R], row: Any, path: Path) -> R:
     try:
         return record.model_validate(row)
     except ValidationError as error:

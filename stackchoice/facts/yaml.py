@@ -54,7 +54,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
         _refuse(text, path)
         tree = YAML(typ="rt" if with_lines else "safe", pure=True).load(text)
     except MarkedYAMLError as error:
-        line = (error.problem_mark or error.context_mark).line + 1  # type: ignore[union-attr]
+        line = (error.problem_mark or error.context_mark).line + 1
         raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
     except (YAMLError, RecursionError, ValueError) as error:
         raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None

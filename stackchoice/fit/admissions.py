@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Evidence, Record, entry, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admit
@@ -127,7 +127,7 @@ def admission_rows(
         if budget.pool_bytes is None or budget.pool_bytes <= 0:
             continue
         for engine in facts.engines.values():
-            if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
+            if entry(engine.platforms, machine.backend).value is False:
                 continue
             default = row(budget, engine, DEFAULTS, {})
             found.append(default)
@@ -140,7 +140,7 @@ def admission_rows(
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:
     """Say why the newest release does not serve this model; empty where it may."""
-    if file_format and engine.formats.get(file_format, Datum[bool]()).value is False:
+    if file_format and entry(engine.formats, file_format).value is False:
         return f"does not load {file_format} files"
     architecture = (config.get("architectures") or ["?"])[0]
     there, since = engine.implements(architecture)

@@ -18,6 +18,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
+from typing import Any
 
 from stackchoice.load.ticking import Histogram, wait_for
 from stackchoice.load.wire import Address, End, Exchange, Limits, Problem
@@ -34,6 +35,12 @@ class Connection:
     """One socket and the exchange that is on it."""
 
     __slots__ = ("attempt", "done", "end", "exchange", "last_ns", "out", "request", "size", "sock")
+    exchange: Exchange
+    done: Callable[[Exchange], None]
+    request: bytes
+    out: memoryview
+    end: End
+    size: int
 
     def __init__(self) -> None:
         self.sock: socket.socket | None = None
@@ -68,7 +75,7 @@ class Loop:
         self.peak_connections = 0
         self._selector = selectors.DefaultSelector()
         self._tls = ssl.create_default_context() if address.secure else None
-        self._addresses: list[tuple[socket.AddressFamily, object]] = []
+        self._addresses: list[tuple[socket.AddressFamily, tuple[Any, ...]]] = []
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._active: set[Connection] = set()

@@ -107,7 +107,7 @@ class Launch(Record):
         text = text_config(self.config)
         if not text.get("kv_lora_rank") or text.get("use_mla") is False:
             return False
-        return self.need("latent_cache", str(text.get("model_type") or "")) == "expanded"
+        return bool(self.need("latent_cache", str(text.get("model_type") or "")) == "expanded")
 
     def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
