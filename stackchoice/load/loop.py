@@ -21,7 +21,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from stackchoice.load.ticking import Histogram, wait_for
-from stackchoice.load.wire import Address, End, Exchange, Limits, Problem
+from stackchoice.load.wire import Address, Connection, End, Exchange, Limits, Problem
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _TICK_NS = 10_000_000
@@ -29,23 +29,6 @@ _RECV_BYTES = 64 * 1024
 #: A connection that was idle for longer may be about to be closed by the server.
 _MAX_IDLE_NS = 2_000_000_000
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-
-
-class Connection:
-    """One socket and the exchange that is on it."""
-
-    __slots__ = ("attempt", "done", "end", "exchange", "last_ns", "out", "request", "size", "sock")
-    exchange: Exchange
-    done: Callable[[Exchange], None]
-    request: bytes
-    out: memoryview
-    end: End
-    size: int
-
-    def __init__(self) -> None:
-        self.sock: socket.socket | None = None
-        self.attempt = 0
-        self.last_ns = 0
 
 
 class Loop:
