@@ -26,7 +26,6 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import shown
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
@@ -99,6 +98,8 @@ def main() -> NoReturn:
 
 def _end(text: str, status: int = 2) -> NoReturn:
     """Print one line that no name in it can break, and end."""
+    from stackchoice.facts.yaml import shown
+
     print(f"stackchoice: {shown(text, MAX_ERROR)}", file=sys.stderr)
     sys.exit(status)
 

@@ -51,9 +51,12 @@ def weakest(*classes: Evidence) -> Evidence:
 
 
 class Record(BaseModel):
-    """Base of everything that we write ourselves: frozen, and an unknown key is an error."""
+    """Base of everything that we write ourselves: frozen, and an unknown key is an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Validators are built at first use: a command pays for the records that it makes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 #: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.

@@ -102,6 +102,7 @@ def cache_layout(
     bytes_per_head: int | None = None,
     index_dtype: str | None = None,
     memory: MemoryFacts | None = None,
+    layers: list[Layers] | None = None,
 ) -> CacheLayout:
     """Read the cache layout of a model from its ``config.json``.
 
@@ -125,6 +126,8 @@ def cache_layout(
         Bytes of K plus V of one head and token, for a cache type that is not in the fact base.
     index_dtype
         Type of sparse-attention index keys; 8 bits with a scale when not given.
+    layers
+        What :func:`stackchoice.fit.layers.model_layers` gives, where it is known already.
 
     Raises
     ------
@@ -140,7 +143,7 @@ def cache_layout(
     facts = memory or load_facts().memory
     text = text_config(config)
     dtype = kv_dtype or model_dtype(text) or "bfloat16"
-    layers = model_layers(config) + draft_head(config, draft_layers)
+    layers = (model_layers(config) if layers is None else layers) + draft_head(config, draft_layers)
     sizes = _Sizes(
         facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp if shard_heads
         else 1, expand_latent, bytes_per_head, index_dtype, draft_tokens,

@@ -12,7 +12,7 @@ from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.memory import GB, usable_bytes
 
 CureKind = Literal[
@@ -84,11 +84,13 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     pool = situation.pool_bytes()
     if pool is None:
         return None
-    admitted = admit_replica(
+    asked = replica_launch(
         situation.engine, situation.release, situation.model.config.value or {},
-        situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
-        context_tokens=situation.context_tokens, kv_dtype=situation.kv_dtype,
-        settings=situation.settings, facts=facts,
+        devices=situation.tp, kv_dtype=situation.kv_dtype, settings=situation.settings, facts=facts,
+    )  # fmt: skip
+    admitted = admit_replica(
+        asked, situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
+        context_tokens=situation.context_tokens,
     )  # fmt: skip
     rests_on = (
         usable_bytes(situation.machine, 1).evidence, situation.artifact.weights_bytes.evidence,

@@ -7,7 +7,7 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
-from stackchoice.fit.allocators.plan import Launch, blocks, state_layout
+from stackchoice.fit.allocators.plan import Launch, blocks
 from stackchoice.fit.budget import batched_tokens, memory_for_cache
 from stackchoice.fit.cache import StateLayout
 from stackchoice.fit.config import text_config
@@ -47,8 +47,7 @@ def state_bytes_per_sequence(given: Given, facts: Facts) -> Answer:
     engine = engine_id(given.get("engine"), facts)
     own = StateLayout(all_conv_columns=False)
     if engine:
-        asked = launch_of({"settings": {}, **given}, facts)
-        own = state_layout(engine, facts.memory, asked.version, asked.settings, asked.config)
+        own = launch_of({"settings": {}, **given}, facts).state_layout()
     conv = "none" if given.get("conv_excluded") else given.get("conv_dtype") or own.conv_dtype
     state = own.model_copy(
         update={"state_dtype": given.get("state_dtype") or own.state_dtype, "conv_dtype": conv}
