@@ -40,6 +40,11 @@ class AdmissionRow(Record):
     refused: str = ""
 
 
+def pool_sharing(engine_id: str, devices: int, facts: Facts) -> int:
+    """Return over how many devices an engine divides every layer's cache."""
+    return 1 if facts.speed_classes.splits_by_layer(engine_id) else devices
+
+
 def admit_replica(
     engine_id: str,
     release: str | None,
@@ -58,8 +63,7 @@ def admit_replica(
     Tensor parallel divides the heads, and repeats those that do not divide. An engine that gives
     each device whole layers divides the layers, so their memory adds up.
     """
-    by_layer = devices > 1 and facts.speed_classes.splits_by_layer(engine_id)
-    sharing = 1 if by_layer else devices
+    sharing = pool_sharing(engine_id, devices, facts)
     found = admit(
         engine_id,
         release,
@@ -72,7 +76,7 @@ def admit_replica(
         device=machine,
         facts=facts,
     )
-    if not by_layer or found.live_sequences is None:
+    if sharing == devices or found.live_sequences is None:
         return found
     note = "layers are split over the devices; whole layers may leave some memory unused"
     return found.model_copy(update={"notes": [*found.notes, note]})

@@ -8,6 +8,7 @@ multiplies, so compute is its ceiling. Public measurements reach a share of eith
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, weakest
@@ -111,16 +112,16 @@ def batch_one_speed(
     unknown = []
     read = read_bytes(artifact, model)
     step = None if read is None else read + cache_bytes
-    top_rate, rate = compute_rates(artifact, machine, operand)
-    path = link_over(machine, interconnect, devices, links)
-    base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
-    base = base.model_copy(update={"link": path})
-    runs = {phase: base.model_copy(update={"phase": phase}) for phase in ("decode", "prefill")}
+    runs = stream_runs(
+        model, artifact, machine, cache_bytes=cache_bytes, devices=devices, classes=classes,
+        engine=engine, operand=operand, links=links, interconnect=interconnect,
+    )  # fmt: skip
+    base, executed = runs["decode"], runs["executed"]
+    path = base.link
     ceiling, prefill = runs["decode"].ceiling, runs["prefill"].ceiling
     if ceiling is None:
         known = machine.bandwidth_gb_per_s.known
         unknown.append("bytes read per token" if known else "memory bandwidth")
-    executed = runs["prefill"].model_copy(update={"tera_ops_per_s": top_rate})
     if prefill is None:
         unknown.append("compute rate" if base.active_parameters else "parameters")
     if base.reduces and path is None:
@@ -159,6 +160,34 @@ def batch_one_speed(
         ),
         unknown=unknown,
     )
+
+
+def stream_runs(
+    model: Model, artifact: Artifact, machine: Machine, *, cache_bytes: int = 0, devices: int = 1,
+    classes: SpeedClasses | None = None, engine: str = "", operand: str | None = None,
+    links: Iterable[Link] = (), interconnect: str | None = None,
+) -> dict[str, Run]:  # fmt: skip
+    """Return a single stream in ``decode`` and ``prefill``, as shares of ceilings are fitted on.
+
+    ``executed`` is prefill at the peak rate of the arithmetic that runs. The arguments are those
+    of :func:`batch_one_speed`.
+    """
+    top_rate, rate = compute_rates(artifact, machine, operand)
+    base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
+    base = base.model_copy(update={"link": link_over(machine, interconnect, devices, links)})
+    prefill = base.model_copy(update={"phase": "prefill"})
+    executed = prefill.model_copy(update={"tera_ops_per_s": top_rate})
+    return {"decode": base, "prefill": prefill, "executed": executed}
+
+
+def at_level(ceiling: Any, basis: str, level: Any, step_bytes: Any) -> Any:
+    """Return a rate at a level: a share of the ceiling, or GB/s at which weights are unpacked.
+
+    Reading and unpacking take turns on one thread, so their times add up.
+    """
+    if basis == "share of the ceiling":
+        return ceiling * level
+    return 1 / (1 / ceiling + step_bytes / (level * GIGA))
 
 
 def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
@@ -201,6 +230,11 @@ def replica_requests_per_s(
     return requests_per_s(seconds, live_sequences)
 
 
+def full_rate(prefill_s: Any, decode_s: Any, live_sequences: Any) -> Any:
+    """Return requests a second of a full replica: prefill alone, decode shared by all."""
+    return 1 / (prefill_s + decode_s / live_sequences)
+
+
 def requests_per_s(
     seconds: Iterable[tuple[float, float] | None], live_sequences: int
 ) -> Interval | None:
@@ -208,7 +242,7 @@ def requests_per_s(
 
     ``seconds`` are those of the low, middle and high end of the speed interval.
     """
-    rates = [1 / (p + d / live_sequences) for p, d in (s for s in seconds if s)]
+    rates = [full_rate(p, d, live_sequences) for p, d in (s for s in seconds if s)]
     if len(rates) < 3:
         return None
     return Interval(
@@ -312,11 +346,8 @@ def _interval(
     if ceiling is None or share is None:
         return None
     ends = {
-        end: ceiling * level
-        if share.basis == "share of the ceiling"
-        # Reading and unpacking take turns on one thread, so their times add up.
-        else 1 / (1 / ceiling + step_bytes / (level * GIGA))
-        for end, level in (("low", share.low), ("middle", share.middle), ("high", share.high))
+        end: at_level(ceiling, share.basis, getattr(share, end), step_bytes)
+        for end in ("low", "middle", "high")
     }
     return Interval(
         **ends, unit="tokens/s", evidence=weakest(Evidence(share.evidence), rate_class),
