@@ -6,7 +6,7 @@ from stackchoice.confirm.probe import ProbedMachine, probe_machine
 from stackchoice.facts import Datum, Evidence, Facts, Source, load_facts
 from stackchoice.facts.records import Machine
 from stackchoice.fit.memory import GB, GIB
-from stackchoice.fit.speed import read_bytes
+from stackchoice.fit.stream import read_bytes
 from stackchoice.scenario import THIS_MACHINE, Scenario
 
 #: Working set to probe with when the model's size is not known: beyond every cache.

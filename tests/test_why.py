@@ -26,7 +26,7 @@ def worked(figures):
     """Work a shown sum out again from nothing but its text."""
     text = re.sub(r"(?<=\d),(?=\d{3})", "", figures).replace("×", "*").replace("^", "**")
     names = {"floor": math.floor, "ceil": math.ceil, "late_probability": late_probability}
-    return eval(text, {"__builtins__": {}}, names)  # noqa: S307 (a sum of numbers)
+    return eval(text, {"__builtins__": {}}, names)
 
 
 def read(value):

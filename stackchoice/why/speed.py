@@ -10,7 +10,8 @@ from stackchoice.facts.told import Told, Working
 from stackchoice.fit import request_seconds
 from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.rates import RATES
-from stackchoice.fit.speed import at_level, efficiency, full_rate, stream_runs
+from stackchoice.fit.speed import at_level, efficiency, full_rate
+from stackchoice.fit.stream import stream_runs
 from stackchoice.why.case import Case, Whys
 
 ENDS = ("low", "middle", "high")
