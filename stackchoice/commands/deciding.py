@@ -20,6 +20,7 @@ from stackchoice.commands.defending import (
 from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.commands.summary import summary
 from stackchoice.errors import InputError
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.scenario import load_scenario
 from stackchoice.this_machine import facts_for
 
@@ -105,4 +106,4 @@ def report_command(
     first, *others = given or [None]
     print(summary(render_report(scenario, files, passport=first, arms=others)))
     for path in files:
-        print(f"wrote {path}")
+        print(shown_lines(f"wrote {path}"))
