@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
 GB = 10**9
@@ -59,8 +59,10 @@ def fit_row(
     }
     evidence = weakest(*(p.evidence for p in parts if p.known))
     pool = None
-    if None not in (memory_bytes.value, weights_bytes.value, workspace_bytes.value):
-        pool = left_for_cache(memory_bytes.value, weights_bytes.value, workspace_bytes.value)
+    if memory_bytes.known and weights_bytes.known and workspace_bytes.known:
+        pool = left_for_cache(
+            sure(memory_bytes.value), sure(weights_bytes.value), sure(workspace_bytes.value)
+        )
     if pool is not None and pool <= 0:
         # Nothing is left, so the size of a sequence need not be known.
         return FitRow(
@@ -116,7 +118,7 @@ def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
     if machine.unified_memory and machine.gpu_usable_share.known:
         return nominal.model_copy(
             update={
-                "value": int(nominal.value * machine.gpu_usable_share.value),  # type: ignore[operator]
+                "value": int(sure(nominal.value) * sure(machine.gpu_usable_share.value)),
                 "evidence": weakest(machine.gpu_usable_share.evidence, nominal.evidence),
                 "note": "the share of unified memory that the GPU may use",
             }

@@ -23,6 +23,9 @@ from stackchoice.why import explain
 #: Output type that marks a notebook's output as a section of the report.
 SECTION_MIME = "application/vnd.stackchoice.section"
 
+#: Longer than any text that a section shows.
+LONGEST = 100_000
+
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
     "number", "usd", "gb", "both_units", "interval", "volume", "label", "cents", "price", "times",
@@ -97,11 +100,10 @@ def environment() -> Environment:
     """Return the template environment: everything is escaped, a missing name is an error."""
     env = Environment(
         loader=PackageLoader("stackchoice.present"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=_plain,
     )  # fmt: skip
     env.filters |= {name: getattr(text, name) for name in FILTERS}
     env.filters |= {
-        "visible": lambda value: visible(str(value), 10_000),
         "known_count": lambda value: text.UNKNOWN if value is None else value,
         "engine_name": engine_name,
         "figure_cell": lambda value: told.shown(value) if value == value else "",
@@ -109,6 +111,11 @@ def environment() -> Environment:
     env.globals |= {"figure": figure, "numbers": numbers_of, "why": no_reasons,
                     "why_html": why_html}  # fmt: skip
     return env
+
+
+def _plain(value: Any) -> Any:
+    """Put out text of anybody's without control and direction marks, which HTML leaves alone."""
+    return value if isinstance(value, Markup) else visible(str(value), LONGEST)
 
 
 def render(template: str, /, **context: Any) -> str:
@@ -132,7 +139,7 @@ def figure(drawn: Drawn) -> Markup:
     """Return a chart as inline SVG in a figure that reads its text, and unfolds its numbers."""
     chart, spoken = drawn
     return Markup('<figure role="img" aria-label="{}">{}</figure>{}').format(
-        spoken, Markup(charts.to_svg(chart)), numbers_of(drawn)
+        visible(spoken, LONGEST), Markup(visible(charts.to_svg(chart), 2**24)), numbers_of(drawn)
     )
 
 

@@ -8,14 +8,14 @@ from stackchoice.choose.trace import budgets
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Datum, weakest
 from stackchoice.facts.told import Cited, Sum, Told, Why, Working
-from stackchoice.fit import CacheLayout, FitRow, fit_row, launch
+from stackchoice.fit import CacheLayout, FitRow, fit_row
 from stackchoice.fit.admission import ADMIT, RULES, by_blocks, with_device
 from stackchoice.fit.admissions import (
     NO_PREFIX_CACHING,
     WITHOUT_PREFIX_CACHING,
     AdmissionRow,
     admission_rows,
-    pool_sharing,
+    replica_launch,
 )
 from stackchoice.fit.allocators import vllm
 from stackchoice.fit.allocators.plan import Launch
@@ -147,9 +147,9 @@ def _admitted(
 ) -> Why:
     first = rows[0]
     engine = next(e for e in case.facts.engines.values() if e.name == first.engine)
-    sharing = pool_sharing(engine.id, site.choice.devices_per_replica, case.facts)
-    asked = launch(
-        engine.id, engine.latest.version, site.model.config.value or {}, tp=sharing,
+    asked = replica_launch(
+        engine.id, engine.latest.version, site.model.config.value or {},
+        devices=site.choice.devices_per_replica,
         settings=WITHOUT_PREFIX_CACHING if first.settings == NO_PREFIX_CACHING else {},
         facts=case.facts,
     )  # fmt: skip
@@ -162,8 +162,8 @@ def _admitted(
     context = case.said(work, "workload.context_tokens")
     for row in rows:
         pool = work.fact(
-            "pool", row.pool_bytes // sharing, "B", evidence=pools[row.basis].evidence,
-            source=row.basis, note=f"over {sharing} devices" if sharing > 1 else "",
+            "pool", row.pool_bytes // asked.tp, "B", evidence=pools[row.basis].evidence,
+            source=row.basis, note=f"over {asked.tp} devices" if asked.tp > 1 else "",
         )  # fmt: skip
         try:
             if row.rule == "block_groups":
