@@ -6,6 +6,8 @@ engine's own allocator admits fewer or more; the quotient is a budget, not an ad
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
@@ -58,7 +60,9 @@ def fit_row(
     evidence = weakest(*(p.evidence for p in parts if p.known))
     pool = None
     if memory_bytes.known and weights_bytes.known and workspace_bytes.known:
-        pool = sure(memory_bytes.value) - sure(weights_bytes.value) - sure(workspace_bytes.value)
+        pool = left_for_cache(
+            sure(memory_bytes.value), sure(weights_bytes.value), sure(workspace_bytes.value)
+        )
     if pool is not None and pool <= 0:
         # Nothing is left, so the size of a sequence need not be known.
         return FitRow(
@@ -72,7 +76,7 @@ def fit_row(
             basis=basis, pool_bytes=pool, evidence=evidence, note=f"{unknown}. {note}".strip(),
             **sizes,
         )  # fmt: skip
-    live = pool // bytes_per_sequence
+    live = whole_sequences(pool, bytes_per_sequence)
     used = live * bytes_per_sequence
     return FitRow(
         basis=basis,
@@ -84,6 +88,16 @@ def fit_row(
         note=note,
         **sizes,
     )
+
+
+def left_for_cache(memory: Any, weights: Any, workspace: Any) -> Any:
+    """Return the bytes that weights and workspace leave."""
+    return memory - weights - workspace
+
+
+def whole_sequences(pool: Any, one: Any) -> Any:
+    """Return how many whole sequences of so many bytes each fit."""
+    return pool // one
 
 
 def nominal_bytes(machine: Machine, devices: int) -> Datum[int]:
