@@ -48,10 +48,8 @@ RESTART = """async () => {
   await panel.sessionContext.restartKernel();
   await window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
 }"""
-CLOSE = """async () => {
-  const panel = window.jupyterapp.shell.currentWidget;
-  await panel.sessionContext.shutdown();
-  await panel.context.save();
+DARK = """async () => {
+  await window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'});
 }"""
 
 
@@ -82,6 +80,33 @@ class Notebook:
     def restart(self) -> None:
         """Give the notebook a new kernel and take the outputs away."""
         self.page.evaluate(RESTART)
+
+    def dark(self) -> None:
+        """Take the dark theme."""
+        self.page.evaluate(DARK)
+        self.page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+
+    def panel(self, label: str) -> Any:
+        """Return the output that holds the field of this label."""
+        field = self.page.get_by_label(label, exact=True)
+        field.first.wait_for()
+        return self.page.locator(".jp-OutputArea-child", has=field).first
+
+    def type(self, label: str, text: str) -> None:
+        """Put a text into a field and leave it, as a person does."""
+        field = self.page.get_by_label(label, exact=True)
+        field.fill(text)
+        field.press("Enter")
+
+    def replace(self, old: str, new: str) -> Any:
+        """Overwrite the cell that holds ``old``, key by key; return the cell."""
+        cell = self.page.locator(".jp-CodeCell", has_text=old).first
+        editor = cell.locator(".cm-content")
+        source = editor.inner_text().replace(old, new)
+        editor.click()
+        editor.press("Control+a")
+        self.page.keyboard.insert_text(source)
+        return self.page.locator(".jp-CodeCell", has_text=new).first
 
     @property
     def left(self) -> list[str]:
