@@ -23,15 +23,16 @@ from stackchoice.confirm import (
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.write import write_whole
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
+from stackchoice.load.records import Spread
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
@@ -295,5 +296,5 @@ def _spread(spread: Spread | None, unit: str, scale: float) -> str:
         return "unknown"
     return (
         f"{spread.median * scale:,.1f} {unit} (median of {spread.n}, "
-        f"{spread.low * scale:,.1f} to {spread.high * scale:,.1f})"
+        f"{sure(spread.low) * scale:,.1f} to {sure(spread.high) * scale:,.1f})"
     )

@@ -185,7 +185,9 @@ def with_paths(
     return found.model_copy(update=told)
 
 
-def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artifact, list]:
+def _parts(
+    model: str, artifact: str | None, facts: Facts
+) -> tuple[Model, Artifact, list[WeightPart]]:
     if model not in facts.models:
         if not Path(model).exists():
             raise _unknown("model", model, list(facts.models), ", or give the path of its files")

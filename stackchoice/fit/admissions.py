@@ -6,12 +6,14 @@ engine to the next, nor from one setting to the other.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Evidence, Record, entry, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission, admitted, launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import FitRow
 
 #: The setting that changes admission most, off; the release's default is asked first.
@@ -40,39 +42,36 @@ class AdmissionRow(Record):
     refused: str = ""
 
 
-def admit_replica(
+def replica_launch(
     engine_id: str,
     release: str | None,
     config: dict[str, Any],
-    machine: Machine,
     *,
-    pool_bytes: int,
     devices: int,
-    context_tokens: int,
     facts: Facts,
     kv_dtype: str | None = None,
     settings: dict[str, Any] | None = None,
-) -> Admission:
-    """Return what a release admits in the pool of all devices of a replica together.
+) -> Launch:
+    """Return the launch of a replica on so many devices.
 
     Tensor parallel divides the heads, and repeats those that do not divide. An engine that gives
     each device whole layers divides the layers, so their memory adds up.
     """
     by_layer = devices > 1 and facts.speed_classes.splits_by_layer(engine_id)
-    sharing = 1 if by_layer else devices
-    found = admit(
-        engine_id,
-        release,
-        config,
-        pool_bytes=pool_bytes // sharing,
-        context_tokens=context_tokens,
-        kv_dtype=kv_dtype,
-        tp=sharing,
-        settings=settings,
-        device=machine,
-        facts=facts,
+    return launch(
+        engine_id, release, config, tp=1 if by_layer else devices, kv_dtype=kv_dtype,
+        settings=settings, facts=facts,
+    )  # fmt: skip
+
+
+def admit_replica(
+    asked: Launch, machine: Machine, *, pool_bytes: int, devices: int, context_tokens: int
+) -> Admission:
+    """Return what a :func:`replica_launch` admits in the pool of all its devices together."""
+    found = admitted(
+        asked, pool_bytes=pool_bytes // asked.tp, context_tokens=context_tokens, device=machine
     )
-    if not by_layer or found.live_sequences is None:
+    if asked.tp == devices or found.live_sequences is None:
         return found
     note = "layers are split over the devices; whole layers may leave some memory unused"
     return found.model_copy(update={"notes": [*found.notes, note]})
@@ -107,19 +106,18 @@ def admission_rows(
     if not context_tokens:
         return []
 
-    def row(budget: FitRow, engine: Engine, words: str, settings: dict[str, bool]) -> AdmissionRow:
+    @cache
+    def asked(engine: str, without_prefix: bool) -> Launch:
+        return replica_launch(
+            engine, facts.engines[engine].latest.version, config, devices=devices, facts=facts,
+            kv_dtype=kv_dtype, settings=WITHOUT_PREFIX_CACHING if without_prefix else {},
+        )  # fmt: skip
+
+    def row(budget: FitRow, engine: Engine, words: str) -> AdmissionRow:
         found = admit_replica(
-            engine.id,
-            engine.latest.version,
-            config,
-            machine,
-            pool_bytes=budget.pool_bytes or 0,
-            devices=devices,
-            context_tokens=context_tokens,
-            facts=facts,
-            kv_dtype=kv_dtype,
-            settings=settings,
-        )
+            asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
+            pool_bytes=budget.pool_bytes or 0, context_tokens=context_tokens,
+        )  # fmt: skip
         return _row(budget, engine, words, found, _refused(engine, config, file_format))
 
     found = []
@@ -127,12 +125,12 @@ def admission_rows(
         if budget.pool_bytes is None or budget.pool_bytes <= 0:
             continue
         for engine in facts.engines.values():
-            if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
+            if entry(engine.platforms, machine.backend).value is False:
                 continue
-            default = row(budget, engine, DEFAULTS, {})
+            default = row(budget, engine, DEFAULTS)
             found.append(default)
             if default.rule not in (None, "quotient") and not default.refused:
-                without = row(budget, engine, NO_PREFIX_CACHING, WITHOUT_PREFIX_CACHING)
+                without = row(budget, engine, NO_PREFIX_CACHING)
                 if without.live_sequences not in (None, default.live_sequences):
                     found.append(without)
     return found
@@ -140,7 +138,7 @@ def admission_rows(
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:
     """Say why the newest release does not serve this model; empty where it may."""
-    if file_format and engine.formats.get(file_format, Datum[bool]()).value is False:
+    if file_format and entry(engine.formats, file_format).value is False:
         return f"does not load {file_format} files"
     architecture = (config.get("architectures") or ["?"])[0]
     there, since = engine.implements(architecture)

@@ -6,7 +6,7 @@ engine's own allocator admits fewer or more; the quotient is a budget, not an ad
 
 from __future__ import annotations
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
 GB = 10**9
@@ -57,8 +57,8 @@ def fit_row(
     }
     evidence = weakest(*(p.evidence for p in parts if p.known))
     pool = None
-    if None not in (memory_bytes.value, weights_bytes.value, workspace_bytes.value):
-        pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
+    if memory_bytes.known and weights_bytes.known and workspace_bytes.known:
+        pool = sure(memory_bytes.value) - sure(weights_bytes.value) - sure(workspace_bytes.value)
     if pool is not None and pool <= 0:
         # Nothing is left, so the size of a sequence need not be known.
         return FitRow(
@@ -104,7 +104,7 @@ def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
     if machine.unified_memory and machine.gpu_usable_share.known:
         return nominal.model_copy(
             update={
-                "value": int(nominal.value * machine.gpu_usable_share.value),  # type: ignore[operator]
+                "value": int(sure(nominal.value) * sure(machine.gpu_usable_share.value)),
                 "evidence": weakest(machine.gpu_usable_share.evidence, nominal.evidence),
                 "note": "the share of unified memory that the GPU may use",
             }

@@ -233,7 +233,8 @@ def device_kind(device: Any, backend: str = "") -> str:
         if device.backend == "cpu":
             return "cpu"
         return "unified" if device.unified_memory else "gpu"
-    return device.device_class
+    kind: str = device.device_class
+    return kind
 
 
 def peak_rate(device: Any, activation_bits: int) -> float | None:
@@ -242,7 +243,8 @@ def peak_rate(device: Any, activation_bits: int) -> float | None:
     for name in (*native.get(activation_bits, ()), "bf16_dense_tflops"):
         known = getattr(device, name, None)
         if known and known.value:
-            return known.value
+            rate: float = known.value
+            return rate
     return None
 
 

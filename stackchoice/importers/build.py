@@ -16,7 +16,7 @@ from stackchoice.confirm.passport import Passport, Protocol, Validity
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Source
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.importers import aiperf, guidellm, llamabench, serving
 from stackchoice.importers.run import Run

@@ -119,8 +119,8 @@ def read_sample(
     framing = Framing.of(measured)
     base: dict[str, Any] = {"status": framing.status, **_client_times(measured)}
     if framing.status is not None and framing.status != 200:
-        failure, detail = _refused(framing)
-        return Sample(**base, failure=failure, failure_detail=detail)
+        refused, why = _refused(framing)
+        return Sample(**base, failure=refused, failure_detail=why)
     stream = _Stream()
     if "event-stream" in framing.headers.get("content-type", "").lower():
         for at, name, data in events(framing.body):
@@ -218,12 +218,12 @@ def _failure(measured: Exchange, framing: Framing, stream: _Stream) -> tuple[Fai
     if stream.garbage is not None and not (problem and not stream.done):
         return Failure.MALFORMED, stream.garbage
     if said and not stream.done:
-        kinds = {
+        kinds: dict[Problem | None, Failure] = {
             Problem.CANCELLED: Failure.CANCELLED, Problem.TOO_LARGE: Failure.OVERSIZED,
             Problem.IDLE_TIMEOUT: Failure.TIMEOUT, Problem.TOTAL_TIMEOUT: Failure.TIMEOUT,
             Problem.CONNECT_TIMEOUT: Failure.TIMEOUT,
         }  # fmt: skip
-        return kinds.get(problem, Failure.TRANSPORT), said  # type: ignore[arg-type]
+        return kinds.get(problem, Failure.TRANSPORT), said
     if framing.error and not stream.done:
         return Failure.TRANSPORT, f"not framed as HTTP: {framing.error}"
     if not stream.tokens:

@@ -10,7 +10,8 @@ from pydantic import Field
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.config import NAMES, head_dim, model_dtype, read, text_config
-from stackchoice.fit.layers import Layers, layer_counts, model_layers
+from stackchoice.fit.kinds import layer_counts
+from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
 from stackchoice.read.values import count_of, dict_of, list_of, text_of

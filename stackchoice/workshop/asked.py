@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from stackchoice.errors import FactsError, InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 
 Kind = Literal["number", "choice", "text"]

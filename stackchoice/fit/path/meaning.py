@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Datum, Record, entry
 from stackchoice.facts.kernels import NARROWNESS
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
@@ -97,8 +97,8 @@ def _may_run(engine: Engine, model: Model, artifact: Artifact, machine: Machine)
     """Whether nothing that is known speaks against the engine: platform, format, architecture."""
     names = (model.config.value or {}).get("architectures") or ["?"]
     return (
-        engine.platforms.get(machine.backend, Datum[bool]()).value is not False
-        and engine.formats.get(artifact.format, Datum[bool]()).value is not False
+        entry(engine.platforms, machine.backend).value is not False
+        and entry(engine.formats, artifact.format).value is not False
         and engine.implements(names[0])[0] is not False
     )
 

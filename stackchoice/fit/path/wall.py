@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Record, entry
 from stackchoice.facts.kernels import Chip, PartName, matches
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Machine, WeightPart
@@ -78,7 +78,7 @@ def encodings_on(
     Every encoding that any source speaks of for this engine, by part; checkpoint formats that fare
     alike share a row. Encodings nobody read anything of are left out.
     """
-    found = []
+    found: list[WallRow] = []
     for encoding in facts.encodings.values():
         for part in ("linear", "moe", "attention"):
             rows = [
@@ -148,13 +148,12 @@ def places_for(
 
 
 def _loads(engine: Engine, file_format: str) -> bool | None:
-    known = engine.formats.get(file_format)  # type: ignore[call-overload]
-    return known.value if known else None
+    return entry(engine.formats, file_format).value
 
 
 def _runs(engine: Engine, machine: Machine) -> bool | None:
     """Whether the engine runs on the machine's platform and capability."""
-    if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
+    if entry(engine.platforms, machine.backend).value is False:
         return False
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     return False if floor and has and has < floor else None
