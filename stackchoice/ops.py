@@ -81,7 +81,7 @@ def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
         )
         for engine in facts.engines.values()
         for backend in dict.fromkeys(backends)
-        if engine.platforms.get(backend, Datum[bool]()).value
+        if engine.runs_on(backend)
     ]  # fmt: skip
 
 

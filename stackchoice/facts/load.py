@@ -201,14 +201,14 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     lists: dict[str, Any] = {}
     for name in MEMORY:
         lists |= _file(folder / name, folder, digest)
-    read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
+    read["memory"] = checked(MemoryFacts, lists, folder / MEMORY[-1])
     classes = folder / "speed_classes.yaml"
-    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
+    read["speed_classes"] = checked(SpeedClasses, _file(classes, folder, digest), classes)
     columns = folder / "log_columns.yaml"
-    read["log_columns"] = _record(LogColumns, _file(columns, folder, digest), columns)
+    read["log_columns"] = checked(LogColumns, _file(columns, folder, digest), columns)
     formats = folder / "quant_formats.yaml"
     tables = _file(formats, folder, digest)["quant_formats"]
-    read["quant_formats"] = _record(QuantFormats, tables, formats)
+    read["quant_formats"] = checked(QuantFormats, tables, formats)
     read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     if overlay:
@@ -228,10 +228,10 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         read.setdefault(key, [])
         if whole or (folder / name).exists():
             rows = _rows(_file(folder / name, folder, digest), key, folder / name)
-            read[key] += [_record(record, row, folder / name) for row in rows]
+            read[key] += [checked(record, row, folder / name) for row in rows]
     for name, record in FOLDERS.items():
         read[name] = [
-            _record(record, _file(path, folder, digest), path)
+            checked(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
     for name, (key, reader) in TABLES.items():
@@ -280,7 +280,7 @@ def _kernels(folder: Path, digest: Any) -> KernelFacts:
         for key, rows in tree.items():
             named = [{"engine": engine, **row} if engine else row for row in rows]
             lists.setdefault(key, []).extend(named)
-    return _record(KernelFacts, lists, folder / KERNELS)
+    return checked(KernelFacts, lists, folder / KERNELS)
 
 
 def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
@@ -289,10 +289,10 @@ def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
     except OSError as error:
         raise FactsError(f"{path}: cannot be read ({error.strerror}); correct it") from None
     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + raw + b"\0")
-    return _resolve_sources(read_facts(path), path)
+    return with_sources(read_facts(path), path)
 
 
-def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     """Replace ``source: key`` by the entry of the file's own ``sources:`` table."""
     table = tree.pop("sources", {})
     if not isinstance(table, dict):
@@ -314,7 +314,14 @@ def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     return walk(tree)
 
 
-def _record(record: type[Record], row: Any, path: Path) -> Any:
+def checked(record: type[Record], row: Any, path: Path) -> Any:
+    """Return a row of a file of facts as its record.
+
+    Raises
+    ------
+    FactsError
+        With file, id, key, value and reason when the row is none.
+    """
     try:
         return record.model_validate(row)
     except ValidationError as error:

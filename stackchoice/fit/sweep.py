@@ -102,7 +102,7 @@ def sweep(
         for r, (engine, version) in enumerate(releases):
             barred = _barred(model, artifact, engine, version)
             for m, machine in enumerate(there):
-                platform = engine.platforms.get(machine.backend, Datum[bool]()).value
+                platform = engine.runs_on(machine.backend)
                 code = NO_PLATFORM if platform is False else barred
                 if code is not None:
                     status[a, m, r, :] = code
@@ -208,7 +208,7 @@ def _pools(facts: Facts, artifact: Artifact, machines: list[Machine]) -> list[in
 
 def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> int | None:
     """Return what rules a release out whatever the machine, or that it is unknown; else None."""
-    loads = engine.formats.get(artifact.format, Datum[bool]()).value
+    loads = engine.loads(artifact.format)
     if loads is False:
         return NO_FORMAT
     architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]
