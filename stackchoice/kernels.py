@@ -182,7 +182,9 @@ def with_paths(
     return found.model_copy(update=told)
 
 
-def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artifact, list]:
+def _parts(
+    model: str, artifact: str | None, facts: Facts
+) -> tuple[Model, Artifact, list[WeightPart]]:
     if model not in facts.models and Path(model).exists():
         if artifact is not None:
             raise InputError("--artifact belongs to a model of the fact base; leave it out")

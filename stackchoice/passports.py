@@ -11,7 +11,7 @@ from stackchoice.confirm.kept import load_passport, read_bounded, save_passport
 from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.importers import import_results
 

@@ -124,7 +124,7 @@ def config_model(name: str, config: dict[str, Any], weights_gb: float | None = N
         id=name,
         name=name,
         licence=Datum[str](),
-        config=Datum[dict](value=config, evidence=Evidence.ASSUMED, note=note),
+        config=Datum[dict[str, Any]](value=config, evidence=Evidence.ASSUMED, note=note),
         parameters=Datum[int](),
         active_parameters=Datum[int](),
         context_tokens=Datum[int](),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.capacity import Plan, carried_per_s, months_until, plan
 from stackchoice.choose.interactive import under_limits
 from stackchoice.choose.site import Site, Traffic
@@ -67,7 +69,7 @@ def peak_plan(site: Site, flow: Traffic, facts: Facts, point: Point) -> PeakPlan
 
 def _end(
     site: Site, flow: Traffic, facts: Facts, point: Point, share: str
-) -> dict[str, float] | None:
+) -> dict[str, Any] | None:
     """Return what a replica is at one end: its slots within the limits, rate and time."""
     slots = site.live_sequences or 0
     limits = under_limits(point, site, flow, share)

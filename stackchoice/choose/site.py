@@ -25,7 +25,8 @@ from stackchoice.fit import (
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.admissions import admit_replica, replica_launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -98,12 +99,14 @@ class Traffic:
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""
-        return self._point["workload.input_tokens"]
+        tokens: float | None = self._point["workload.input_tokens"]
+        return tokens
 
     @cached_property
     def shared_tokens(self) -> float | None:
         """Tokens of the beginning that all requests share."""
-        return self._point["workload.shared_prefix_tokens"]
+        tokens: float | None = self._point["workload.shared_prefix_tokens"]
+        return tokens
 
     @cached_property
     def prefill_tokens(self) -> float | None:
@@ -150,12 +153,14 @@ class Traffic:
     @cached_property
     def output_tokens(self) -> float | None:
         """Tokens of a reply, reasoning among them."""
-        return self._point["workload.output_tokens"]
+        tokens: float | None = self._point["workload.output_tokens"]
+        return tokens
 
     @cached_property
     def context_tokens(self) -> int | None:
         """The length that one request may reach."""
-        return self._point["workload.context_tokens"]
+        tokens: int | None = self._point["workload.context_tokens"]
+        return tokens
 
 
 def traffic(point: Point) -> Traffic:
@@ -233,13 +238,21 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
+    devices = site.choice.devices_per_replica
+    asked = memo.recall(
+        ("launch", engine.id, devices), point, facts,
+        lambda _, f: replica_launch(
+            engine.id, engine.latest.version, site.model.config.value or {}, devices=devices,
+            facts=f,
+        ),
+    )  # fmt: skip
     key = ("admission", engine.id, site.choice, site.artifact.id, site.row.pool_bytes)
-    admission = memo.recall(key, point, facts, lambda p, f: _admission(site, engine, f, traffic(p)))
+    admission = memo.recall(key, point, facts, lambda p, _: _admission(site, asked, traffic(p)))
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
     rule = memo.recall(
-        ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
+        ("reuse", engine.id, devices), point, facts,
         lambda _, f: _reuse(site, engine, f),
     )  # fmt: skip
     return site.model_copy(
@@ -269,20 +282,14 @@ def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Si
     return site.model_copy(update={**speed, **found})
 
 
-def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admission | None:
-    pool, devices = site.row.pool_bytes, site.choice.devices_per_replica
+def _admission(site: Site, asked: Launch, flow: Traffic) -> Admission | None:
+    pool = site.row.pool_bytes
     if pool is None or pool <= 0 or not flow.context_tokens:
         return None
     return admit_replica(
-        engine.id,
-        engine.latest.version,
-        site.model.config.value or {},
-        site.machine,
-        pool_bytes=pool,
-        devices=devices,
+        asked, site.machine, pool_bytes=pool, devices=site.choice.devices_per_replica,
         context_tokens=flow.context_tokens,
-        facts=facts,
-    )
+    )  # fmt: skip
 
 
 def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity, Origin, Setting
-from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results, Spread
+from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import ClientValidity, Floor, Sample
+from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
 
 PARTS = ("identity", "protocol", "validity", "results")
-FORMAT = "stackchoice-passport/2"
+FORMAT: Final = "stackchoice-passport/2"
 
 
 class PassportError(StackchoiceError):

@@ -98,7 +98,8 @@ def adjusted_usd(usd: Decimal, volume: Volume, price: TokenPrice) -> Decimal:
         share = price.peak.share_of_week if volume.peak_share is None else volume.peak_share
         usd *= 1 + decimal(share) * (price.peak.multiple - 1)
     bands = [(b.above_mtok, b.discount_share) for b in price.volume_discounts]
-    return banded(usd, decimal(volume.total_mtok), bands)
+    after: Decimal = banded(usd, decimal(volume.total_mtok), bands)
+    return after
 
 
 def metered_usd(volume: Volume, price: TokenPrice) -> Decimal:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -24,11 +24,9 @@ from stackchoice.facts.measurements import (
     Measurement,
     ServingRow,
     SpeedClasses,
-    read_cases,
-    read_measurements,
-    read_serving,
+    Table,
 )
-from stackchoice.facts.place import data_dir
+from stackchoice.facts.place import data_dir, no_collector
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
@@ -55,8 +53,10 @@ from stackchoice.facts.yaml import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+R = TypeVar("R", bound=Record)
+
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
-LISTS = {
+LISTS: dict[str, tuple[str, type[Record]]] = {
     "machines.yaml": ("machines", Machine),
     "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
@@ -76,13 +76,9 @@ LISTS = {
     "links.yaml": ("links", Link),
     "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
-#: Long tables that are no YAML, and what reads them.
-TABLES = {
-    "measurements.csv": ("measurements", read_measurements),
-    "cases.jsonl": ("cases", read_cases),
-    "serving.csv.gz": ("serving", read_serving),
-}
-FOLDERS = {"models": Model, "engines": Engine}
+#: Long tables that are no YAML, and the key of their rows.
+TABLES = {"measurements.csv": "measurements", "cases.jsonl": "cases", "serving.csv.gz": "serving"}
+FOLDERS: dict[str, type[Record]] = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
          "encodings", "links", "workloads", "config_defaults")  # fmt: skip
@@ -125,11 +121,27 @@ class Facts(Record):
     links: dict[str, Link] = {}
     config_defaults: dict[str, ConfigDefaults] = Field(default={}, exclude=True, repr=False)
     speed_classes: SpeedClasses = SpeedClasses()
-    measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
-    serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
-    cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
+    tables: dict[str, list[Table]] = Field(default={}, exclude=True, repr=False)
     overlay: list[str] = []
     sha256: str
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        """Single-stream speeds that others measured, one's own among them."""
+        return self._table("measurements")
+
+    @property
+    def serving(self) -> list[ServingRow]:
+        """Engines under load, as others measured them."""
+        return self._table("serving")
+
+    @property
+    def cases(self) -> list[dict[str, Any]]:
+        """The public ledger: questions with their answers."""
+        return self._table("cases")
+
+    def _table(self, key: str) -> list[Any]:
+        return [row for table in self.tables.get(key, ()) for row in table.rows]
 
     def assumed(self, assumption_id: str) -> float:
         """Return the middle value of a named assumption."""
@@ -171,7 +183,8 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
         With file, line, value, reason and fix when a datum is malformed or unsourced.
     """
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
-    return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+    with no_collector():
+        return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
 
 
 def _checked(overlay: Path) -> Path:
@@ -218,6 +231,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     for key in set(own) - set(KEYED):
         read[key] += own[key]
     names = [f"{key}: {row.id if key in KEYED else 'added'}" for key in own for row in own[key]]
+    read["tables"] = {key: read.pop(key) for key in TABLES.values()}
     return Facts(**read, overlay=list(dict.fromkeys(names)), sha256=digest.hexdigest())
 
 
@@ -234,13 +248,14 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
             checked(record, _file(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
-    for name, (key, reader) in TABLES.items():
+    for name, key in TABLES.items():
         read[key] = []
         if whole or (folder / name).exists():
-            digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-            read[key] = reader(folder / name)
-            if not read[key]:
-                raise FactsError(f"{folder / name}: holds no row; write some, or remove the file")
+            table = Table(path=folder / name, raw=(folder / name).read_bytes())
+            digest.update(name.encode() + b"\0" + table.raw + b"\0")
+            read[key] = [table]
+            if not whole:
+                table.rows  # noqa: B018 one's own are checked at once
     return read
 
 
@@ -311,10 +326,11 @@ def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
             return {k: walk(v) if k != "source" else v for k, v in node.items()}
         return [walk(v) for v in node] if isinstance(node, list) else node
 
-    return walk(tree)
+    resolved: dict[str, Any] = walk(tree)
+    return resolved
 
 
-def checked(record: type[Record], row: Any, path: Path) -> Any:
+def checked(record: type[R], row: Any, path: Path) -> R:
     """Return a row of a file of facts as its record.
 
     Raises

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from stackchoice.facts.allocation import release_order
-from stackchoice.facts.datum import AsOf, Datum, Record, Source
+from stackchoice.facts.datum import AsOf, Datum, Record, Source, entry
 from stackchoice.facts.prices import HourPrice as HourPrice
 from stackchoice.facts.prices import Offer as Offer
 from stackchoice.facts.prices import Seller as Seller
@@ -176,13 +176,13 @@ class Engine(Record):
         """
         return self._since(self.features, feature, release)
 
-    def runs_on(self, backend: Backend) -> bool | None:
+    def runs_on(self, backend: str) -> bool | None:
         """Whether it runs on a platform (None: not known)."""
-        return self.platforms.get(backend, Datum[bool]()).value
+        return entry(self.platforms, backend).value
 
     def loads(self, form: str) -> bool | None:
         """Whether it loads files of a format (None: not known)."""
-        return self.formats.get(form, Datum[bool]()).value  # type: ignore[call-overload]
+        return entry(self.formats, form).value
 
     def feature(self, name: str) -> Datum[bool]:
         """Return :meth:`has` of the newest release as a fact, with its source and note."""

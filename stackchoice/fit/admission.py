@@ -110,9 +110,16 @@ def admit(
         engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
         draft_layers=draft_layers, facts=facts,
     )  # fmt: skip
-    rule = asked.memory.fact(engine_id, "rule", asked.version)
+    return admitted(asked, pool_bytes=pool_bytes, context_tokens=context_tokens, device=device)
+
+
+def admitted(
+    asked: Launch, *, pool_bytes: int, context_tokens: int, device: Machine | None = None
+) -> Admission:
+    """Return what :func:`admit` does, for a launch that is there already."""
+    rule = asked.memory.fact(asked.engine, "rule", asked.version)
     base = Admission(
-        engine=engine_id, release=release or "newest", rule=rule.value,
+        engine=asked.engine, release=asked.release.text or "newest", rule=rule.value,
         rule_text=RULES.get(str(rule.value), ""), evidence=weakest(rule.evidence),
         pool_bytes=pool_bytes, context_tokens=context_tokens,
     )  # fmt: skip

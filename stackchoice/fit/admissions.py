@@ -6,12 +6,14 @@ engine to the next, nor from one setting to the other.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission, admitted, launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import FitRow
 
 #: The setting that changes admission most, off; the release's default is asked first.
@@ -42,32 +44,36 @@ class AdmissionRow(Record):
     refused: str = ""
 
 
-def admit_replica(
+def replica_launch(
     engine_id: str,
     release: str | None,
     config: dict[str, Any],
-    machine: Machine,
     *,
-    pool_bytes: int,
     devices: int,
-    context_tokens: int,
     facts: Facts,
     kv_dtype: str | None = None,
     settings: dict[str, Any] | None = None,
-) -> Admission:
-    """Return what a release admits in the pool of all devices of a replica together.
+) -> Launch:
+    """Return the launch of a replica on so many devices.
 
     Tensor parallel divides the heads, and repeats those that do not divide. An engine that gives
     each device whole layers divides the layers, so their memory adds up.
     """
     by_layer = devices > 1 and facts.speed_classes.splits_by_layer(engine_id)
-    sharing = 1 if by_layer else devices
-    found = admit(
-        engine_id, release, config, pool_bytes=pool_bytes // sharing,
-        context_tokens=context_tokens, kv_dtype=kv_dtype, tp=sharing, settings=settings,
-        device=machine, facts=facts,
+    return launch(
+        engine_id, release, config, tp=1 if by_layer else devices, kv_dtype=kv_dtype,
+        settings=settings, facts=facts,
     )  # fmt: skip
-    if not by_layer or found.live_sequences is None:
+
+
+def admit_replica(
+    asked: Launch, machine: Machine, *, pool_bytes: int, devices: int, context_tokens: int
+) -> Admission:
+    """Return what a :func:`replica_launch` admits in the pool of all its devices together."""
+    found = admitted(
+        asked, pool_bytes=pool_bytes // asked.tp, context_tokens=context_tokens, device=machine
+    )
+    if asked.tp == devices or found.live_sequences is None:
         return found
     note = "layers are split over the devices; whole layers may leave some memory unused"
     return found.model_copy(update={"notes": [*found.notes, note]})
@@ -102,11 +108,17 @@ def admission_rows(
     if not context_tokens:
         return []
 
-    def row(budget: FitRow, engine: Engine, words: str, settings: dict[str, bool]) -> AdmissionRow:
+    @cache
+    def asked(engine: str, without_prefix: bool) -> Launch:
+        return replica_launch(
+            engine, facts.engines[engine].latest.version, config, devices=devices, facts=facts,
+            kv_dtype=kv_dtype, settings=WITHOUT_PREFIX_CACHING if without_prefix else {},
+        )  # fmt: skip
+
+    def row(budget: FitRow, engine: Engine, words: str) -> AdmissionRow:
         found = admit_replica(
-            engine.id, engine.latest.version, config, machine, pool_bytes=budget.pool_bytes or 0,
-            devices=devices, context_tokens=context_tokens, facts=facts, kv_dtype=kv_dtype,
-            settings=settings,
+            asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
+            pool_bytes=budget.pool_bytes or 0, context_tokens=context_tokens,
         )  # fmt: skip
         notes = [*found.notes, found.steady_state_note]
         return AdmissionRow(
@@ -120,10 +132,10 @@ def admission_rows(
     engines = [e for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     for budget in rows:
         for engine in engines if (budget.pool_bytes or 0) > 0 else ():
-            default = row(budget, engine, DEFAULTS, {})
+            default = row(budget, engine, DEFAULTS)
             found.append(default)
             if default.rule not in (None, "quotient") and not default.refused:
-                without = row(budget, engine, NO_PREFIX_CACHING, WITHOUT_PREFIX_CACHING)
+                without = row(budget, engine, NO_PREFIX_CACHING)
                 if without.live_sequences not in (None, default.live_sequences):
                     found.append(without)
     return found

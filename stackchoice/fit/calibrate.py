@@ -13,7 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.datum import sure
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import DEEP_TOKENS, fit_shares, measured_runs
@@ -52,7 +54,7 @@ def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
             counts = Counter(r.source for r in kept)
             if len(counts) < 2:
                 continue
-            shares = [math.log(r.tokens_per_s / r.ceiling) for r in kept]
+            shares = [math.log(sure(r.tokens_per_s) / sure(r.ceiling)) for r in kept]
             weights = [1 / counts[r.source] for r in kept]
             low, middle, high = (
                 round(math.exp(weighted_quantile(shares, weights, q)), 3) for q in (0.1, 0.5, 0.9)

@@ -48,7 +48,8 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
     What the part is silent about is what its model class assumes (``config_defaults.yaml``): an
     outer config is written without what equals the class's own.
     """
-    inner, outer, nested = config, {}, False
+    outer: dict[str, Any] = {}
+    inner, nested = config, False
     for key in PARTS:
         if isinstance(inner.get(key), dict):
             outer = {**outer, **{k: inner[k] for k in ("dtype", "torch_dtype") if k in inner}}

@@ -6,7 +6,7 @@ engine's own allocator admits fewer or more; the quotient is a budget, not an ad
 
 from __future__ import annotations
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
 GB = 10**9
@@ -54,20 +54,20 @@ def fit_row(
     }  # fmt: skip
     sizes = {**{name: part.value for name, part in parts.items()},
              "bytes_per_sequence": bytes_per_sequence}  # fmt: skip
-    memory, *taken = (part.value for part in parts.values())
-    pool = None if memory is None or None in taken else memory - sum(taken)
+    pool = live = used = None
+    if all(part.known for part in parts.values()):
+        pool = sure(memory_bytes.value) - sure(weights_bytes.value) - sure(workspace_bytes.value)
     if pool is not None and pool <= 0:
         live = used = 0  # nothing is left, so the size of a sequence need not be known
     elif pool is not None and bytes_per_sequence is not None:
         live = pool // bytes_per_sequence
         used = live * bytes_per_sequence
     else:
-        live = used = None
         missing = ", ".join(name for name, value in sizes.items() if value is None)
         note = f"unknown: {missing}. {note}".strip()
     return FitRow(
         basis=basis, pool_bytes=pool, live_sequences=live, sequences_bytes=used,
-        left_over_bytes=None if used is None else pool - used, note=note,
+        left_over_bytes=None if pool is None or used is None else pool - used, note=note,
         evidence=weakest(*(part.evidence for part in parts.values() if part.known)), **sizes,
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
     if machine.unified_memory and machine.gpu_usable_share.known:
         return nominal.model_copy(
             update={
-                "value": int(nominal.value * machine.gpu_usable_share.value),  # type: ignore[operator]
+                "value": int(sure(nominal.value) * sure(machine.gpu_usable_share.value)),
                 "evidence": weakest(machine.gpu_usable_share.evidence, nominal.evidence),
                 "note": "the share of unified memory that the GPU may use",
             }

@@ -227,7 +227,8 @@ def device_kind(device: Any, backend: str = "") -> str:
         if device.backend == "cpu":
             return "cpu"
         return "unified" if device.unified_memory else "gpu"
-    return device.device_class
+    kind: str = device.device_class
+    return kind
 
 
 def link_over(device: Any, stated: str | None, devices: int, links: Iterable[Link]) -> Path | None:

@@ -127,7 +127,7 @@ def batch_one_speed(
         unknown.append("the link between the devices (the ceilings leave its time out)")
     over = [path.evidence] if path and base.reduces else []
     given = list(measured)
-    found = {}
+    found: dict[str, Interval | None] = {}
     for phase, top, kind, read_at_once in (
         ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
         ("prefill", prefill, machine.bf16_dense_tflops.evidence, 0),

@@ -107,11 +107,12 @@ def sweep(
                 if code is not None:
                     status[a, m, r, :] = code
                     continue
-                if pools[m] is None or platform is None:
+                pool = pools[m]
+                if pool is None or platform is None:
                     continue
                 for c, context in enumerate(contexts):
                     status[a, m, r, c], live[a, m, r, c] = shared.ask(
-                        model, engine, version, machine, context, pools[m]
+                        model, engine, version, machine, context, pool
                     )
     index = np.indices(shape, dtype=np.int32).reshape(4, -1)
     return Sweep(
@@ -127,8 +128,8 @@ class _Shared:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._behaviour: dict[tuple[str, str], Any] = {}
-        self._launches: dict[Any, Any] = {}
+        self._behaviour: dict[tuple[str, str], tuple[Any, ...]] = {}
+        self._launches: dict[Any, tuple[Any, Any]] = {}
         self._counters: dict[Any, Callable[[int], int] | None] = {}
         self._counts: dict[Any, tuple[int, int]] = {}
 

@@ -7,6 +7,7 @@ Everything else is read from the kept bytes after the run, by h11.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -193,6 +194,21 @@ class End:
             self.keep_alive = self.keep_alive and len(self._line) <= 2
             return True
         return bool(_BLANK_LINE.search(self._line))
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One socket and the exchange that is on it."""
+
+    sock: socket.socket | None = None
+    attempt: int = 0
+    last_ns: int = 0
+    size: int = 0
+    exchange: Exchange = field(init=False)
+    done: Callable[[Exchange], None] = field(init=False)
+    request: bytes = field(init=False)
+    out: memoryview = field(init=False)
+    end: End = field(init=False)
 
 
 def _header(head: bytes, name: bytes) -> bytes:

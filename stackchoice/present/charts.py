@@ -187,9 +187,9 @@ def rows_axis(field: str) -> alt.Y:
 _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 
-def finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
+def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
     """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
-    return (
+    finished: alt.LayerChart = (
         chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
         .configure(font=FONT)
         .configure_axis(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK)
@@ -197,3 +197,4 @@ def finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
         .configure_text(fontSize=12)
         .configure_view(stroke=None)
     )
+    return finished

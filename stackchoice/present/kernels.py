@@ -92,6 +92,8 @@ class KernelPanel(Panel):
         }  # fmt: skip
         super().__init__(facts, fields, values)
 
+    result: ModelWall
+
     @property
     def wall(self) -> ModelWall:
         """The last valid result."""

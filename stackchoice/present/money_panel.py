@@ -67,6 +67,8 @@ class MoneyPanel(Panel):
             fields[path] = dropdown(label, [(name, name) for name in names], values[path])
         super().__init__(facts, fields, values)
 
+    result: Decision
+
     @property
     def decision(self) -> Decision:
         """The last valid result."""

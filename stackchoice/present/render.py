@@ -79,7 +79,7 @@ def render_report(
         When anything else fails; the text says what and how to go on.
     """
     chosen = load_scenario(scenario)
-    for path in filter(None, (passport, *arms)):
+    for path in (p for p in (passport, *arms) if p):
         Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
     with ExitStack() as stack:
@@ -127,7 +127,7 @@ def _staging(out_dir: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _execute(path: Path, parameters: dict[str, str], executed: Path) -> Any:
+def _execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
     """Run a notebook. An unknown parameter is an error here; papermill would only warn."""
     try:
         import papermill

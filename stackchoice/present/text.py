@@ -56,7 +56,7 @@ def usd(value: Decimal | float | None) -> str:
     """Return an amount in whole USD (cents below 100), or ``unknown``."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.0f} USD" if abs(value) >= 100 else f"{value:,.2f} USD"
+    return f"{value:,.2f} USD" if -100 < value < 100 else f"{value:,.0f} USD"
 
 
 def cents(value: Decimal | float | None) -> str:

@@ -92,7 +92,7 @@ def reuse_table(
 def traffic_table(found: Measured | WorkloadPreset) -> Section:
     """Return a measured log, or a published workload, as what it puts into a scenario."""
     measured = isinstance(found, Measured)
-    inputs = workload_inputs(found) if measured else preset_inputs(found)
+    inputs = workload_inputs(found) if isinstance(found, Measured) else preset_inputs(found)
     html = environment().get_template("traffic.html.j2").render(
         log=found if measured else None, preset=None if measured else found, style=style(),
         inputs={k: v for k, v in inputs.items() if not k.endswith("_distribution")},

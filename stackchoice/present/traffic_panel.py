@@ -61,6 +61,9 @@ class TrafficPanel(Panel):
         saving = ipywidgets.HBox([self.path, self.save_button], layout=row)
         self.children = (self.children[0], saving, *self.children[1:])
 
+    children: tuple[Any, ...]
+    result: tuple[Measured | WorkloadPreset | None, Scenario, Decision]
+
     @property
     def found(self) -> Measured | WorkloadPreset | None:
         """The measured log or the preset; None: neither."""

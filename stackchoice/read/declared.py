@@ -57,7 +57,7 @@ class Said(Record):
     def best(self) -> list[Group]:
         """Return the groups of the most particular place, with experts that differ beside them."""
         apart = [g for g in self.groups if g.part]
-        places = PLACES
+        places: tuple[str, ...] = PLACES
         if algos := [g for g in apart if g.place == "moe_quant_algo"]:
             apart, places = algos, ("quant_method", *PLACES)  # the lists then mean the experts
         chosen = next((self.of(p) for p in places if any(not g.part for g in self.of(p))), [])

@@ -45,7 +45,7 @@ def moe_layers(text: dict[str, Any], experts: int | None) -> int | None:
         return None
     for key, wanted in LISTS:
         if kinds := list_of(text.get(key)):
-            return sum(kind == wanted for kind in kinds[:layers])
+            return len([kind for kind in kinds[:layers] if kind == wanted])
     if pattern := text_of(text.get("hybrid_override_pattern")):
         return pattern[:layers].count("E")
     if numbers := _numbers(text.get("moe_layers_enum")) or _numbers(text.get("moe_layers")):

@@ -103,7 +103,7 @@ def _against_declaration(
     if quantised and not declared and not unread:
         return [finding("quantised_but_undeclared", f"tensors are {words}; no file declares it",
                         ("config", "nothing"), ("tensors", words))]  # fmt: skip
-    if not declared or unread or declared & BY_NAME:
+    if said is None or not declared or unread or declared & BY_NAME:
         return []
     if not quantised and declared - PLAIN and not set(stored) - PLAIN:
         return [finding(

@@ -134,7 +134,9 @@ def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[En
     for group in said.best if said else []:
         encoding = facts.encodings[group.encoding]
         counts = Counter(part_finder(facts.quant_formats)(n) for n in group.names)
-        parts = dict(counts) or ({group.part: group.modules} if group.part else {})
+        parts: dict[str, int | None] = {**counts} or (
+            {group.part: group.modules} if group.part else {}
+        )
         rows.append(EncodingUse(
             encoding=encoding.id, name=encoding.name, family=encoding.family,
             weight_bits=encoding.weight_bits, activation_bits=encoding.activation_bits,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 
 from stackchoice.errors import ScenarioError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import YamlError, read_yaml, shown
 from stackchoice.scenario.scenario import Scenario
 

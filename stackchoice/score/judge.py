@@ -75,7 +75,7 @@ def _equal(found: Any, expected: Any, tolerance: float, half_step: float) -> boo
         )
     if isinstance(expected, list) and isinstance(found, list):
         return sorted(map(str, found)) == sorted(map(str, expected))
-    return found == expected
+    return bool(found == expected)
 
 
 def _number(value: Any) -> bool:

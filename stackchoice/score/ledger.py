@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import repository
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import SpeedScore
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
@@ -24,9 +26,9 @@ HEADER = """\
 """
 
 
-def answers(facts: Facts) -> list[dict[str, object]]:
+def answers(facts: Facts) -> list[dict[str, Any]]:
     """Answer the ledger's speed lines and the measured rows; what is unknown has no ``low``."""
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     for case in facts.cases:
         if case["ask"] not in ASKS:
             continue
@@ -53,7 +55,7 @@ def answers(facts: Facts) -> list[dict[str, object]]:
     return found
 
 
-def summary(found: list[dict[str, object]]) -> dict[str, dict[str, float]]:
+def summary(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Coverage, median high over low and interval score by ask, each repository weighing alike."""
     table = {}
     for ask in dict.fromkeys(str(line["ask"]) for line in found):

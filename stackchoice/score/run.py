@@ -14,7 +14,8 @@ from pydantic import Field
 
 from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import Facts, data_dir, load_facts
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import ordinary, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.given import Answer, Given, Unknown, engine_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import repository
@@ -82,7 +83,7 @@ def speculative(given: Given, facts: Facts, source_url: str | None = None) -> An
     return {"speedup": gain.middle, "low": gain.low, "high": gain.high}
 
 
-def _length(stated: Given) -> tuple[float, float] | float | None:
+def _length(stated: dict[str, Any]) -> tuple[float, float] | float | None:
     if "accept_len_low" in stated:
         return stated["accept_len_low"], stated.get("accept_len_high", stated["accept_len_low"])
     return stated.get("accept_len")

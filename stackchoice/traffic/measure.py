@@ -153,7 +153,7 @@ class _Meter:
             ttft = first.seconds - arrival.seconds
         bare = row.amount("latency") if latency is None else None
         if bare is not None and self.unit == "ms":
-            bare, latency = None, bare / 1e3
+            latency, bare = bare / 1e3, None
         self.sums.times(latency, ttft, bare)
 
     def _details(self, row: LogRow, taken: int, cached: int | None, reasoning: int | None) -> None:

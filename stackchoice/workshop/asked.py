@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import checked, data_dir
+from stackchoice.facts.load import checked
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 
 Kind = Literal["number", "choice", "text"]

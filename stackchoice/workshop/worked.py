@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from stackchoice.choose import Decision, decide
 from stackchoice.choose.against import over_releases
+from stackchoice.facts.datum import sure
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.fit import PremiseCheck, check_premises, launch, size
 from stackchoice.fit.admissions import AdmissionRow
@@ -63,7 +64,7 @@ def sized(machine: str = CARD, artifact: str = MODEL, context_tokens: int = CONT
 def premise(printed: int, memory_gib: float | None = None, drafts: int = 0) -> PremiseCheck:
     """Hold a printed pool against every reading of the release."""
     settings = {"num_speculative_tokens": drafts} if drafts else {}
-    config = facts().models[MODEL].config.value
+    config = sure(facts().models[MODEL].config.value)
     asked = launch(
         *TRAP_ENGINE, config, kv_dtype="fp8", draft_layers=min(drafts, 1), settings=settings,
         facts=facts(),
@@ -83,7 +84,7 @@ def _tokens_at_context() -> int:
 
 
 def _loop_weights() -> Expected:
-    size_bytes = facts().models[MODEL].artifact(SMALLER).weights_bytes.value
+    size_bytes = sure(facts().models[MODEL].artifact(SMALLER).weights_bytes.value)
     return Expected(size_bytes / GB, {"binary": size_bytes / GIB})
 
 
@@ -95,7 +96,7 @@ def _loop_machines() -> Expected:
 def _memory_token() -> Expected:
     alike = next(p for p in sized().premises if "GQA" in p.name)
     every = next(p for p in sized().premises if "MHA" in p.name)
-    right = sized().kv_bytes_per_token
+    right = sure(sized().kv_bytes_per_token)
     return Expected(right, {"all_layers": alike.bytes_per_token, "all_heads": every.bytes_per_token,
                             "keys_only": right / 2})  # fmt: skip
 
@@ -105,14 +106,14 @@ def _in_mib(size_bytes: int, **traps: float) -> Expected:
 
 
 def _memory_pool() -> Expected:
-    right = decision().fit.rows[0].pool_bytes
-    work = decision().fit.rows[0].workspace_bytes
+    right = sure(decision().fit.rows[0].pool_bytes)
+    work = sure(decision().fit.rows[0].workspace_bytes)
     return Expected(right / GIB, {"decimal": right / GB, "no_workspace": (right + work) / GIB})
 
 
 def _memory_live() -> Expected:
     row = decision().fit.rows[0]
-    return Expected(row.live_sequences, {"no_state": row.pool_bytes // _tokens_at_context()})
+    return Expected(row.live_sequences, {"no_state": sure(row.pool_bytes) // _tokens_at_context()})
 
 
 def _on_the_budget() -> list[AdmissionRow]:

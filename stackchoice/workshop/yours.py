@@ -20,7 +20,8 @@ T = TypeVar("T")
 def _trial(given: Any, name: str) -> Trial:
     if not isinstance(given, Mapping) or not isinstance(given.get(name), Trial):
         raise InputError(f"given: no trial {name!r} in it; give what run({name!r}, ...) returned")
-    return given[name]
+    trial: Trial = given[name]
+    return trial
 
 
 def _a(kind: type[T], given: Any, how: str) -> T:

@@ -127,4 +127,5 @@ def memory_fraction(
     )
     if device_memory_gib > launch.need("reserve_floor_above_gib"):
         reserve = max(reserve, launch.need("reserve_floor_mib"))
-    return round((memory - reserve) / memory, 3)
+    share: float = round((memory - reserve) / memory, 3)
+    return share

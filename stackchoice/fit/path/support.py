@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.datum import Datum, Evidence, Record
+from stackchoice.facts.datum import Datum, Evidence, Record, entry
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.fit.admission import admit
@@ -90,7 +90,7 @@ def loads_there(path: KernelPath, features: list[Feature]) -> tuple[bool | None,
 
 
 def _format(engine: Engine, file_format: str) -> Feature:
-    known = engine.formats.get(file_format) or Datum[bool]()  # type: ignore[call-overload]
+    known = entry(engine.formats, file_format)
     return Feature(
         name="file format", answer={True: "yes", False: "no", None: "unknown"}[known.value],
         evidence=known.evidence if known.known else None,

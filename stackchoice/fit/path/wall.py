@@ -78,7 +78,7 @@ def encodings_on(
     Every encoding that any source speaks of for this engine, by part; checkpoint formats that fare
     alike share a row. Encodings nobody read anything of are left out.
     """
-    found = []
+    found: list[WallRow] = []
     for encoding in facts.encodings.values():
         for part in ("linear", "moe", "attention"):
             rows = [
