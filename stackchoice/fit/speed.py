@@ -18,17 +18,22 @@ from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.config import has_experts, text_config, whole
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
+from stackchoice.fit.memory import GB
 from stackchoice.fit.rates import compute_rates
-from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over, suspect_kernel_path
-
-GIGA = 10**9
+from stackchoice.fit.runs import (
+    SPARSE_BELOW,
+    Run,
+    device_kind,
+    link_over,
+    set_up,
+    suspect_kernel_path,
+)
 
 #: What an interval rests on where no measurement stands behind it.
 ASSUMED_BASIS = {
     "share of the ceiling": "an assumed share of the ceiling",
     "GB/s unpacked": "an assumed rate at which one thread unpacks weights",
 }
-TERA = 10**12
 
 #: Where data sheets and clocks stop explaining that a stream is faster than its ceiling.
 ABOVE = 1.12
@@ -51,16 +56,11 @@ class Speed(Record):
         return 1 / self.decode_ceiling_tokens_per_s if self.decode_ceiling_tokens_per_s else None
 
 
-def device_class(machine: Machine) -> str:
-    """Class of machines that the efficiency figures are kept by: gpu, unified or cpu."""
-    return device_kind(machine)
-
-
 def efficiency(
     efficiencies: list[Efficiency], machine: Machine, phase: str, threads: str = "all"
 ) -> Efficiency | None:
     """Return the share of the ceiling reached by this class of machine, if we have one."""
-    wanted = (device_class(machine), phase, threads)
+    wanted = (device_kind(machine), phase, threads)
     return next((e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None)
 
 
@@ -141,7 +141,7 @@ def batch_one_speed(
             if unexpected(fitted, seen):
                 unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
             if phase == "decode" and any(
-                suspect_kernel_path(row.tokens_per_s, top, device_class(machine)) for row in rows
+                suspect_kernel_path(row.tokens_per_s, top, device_kind(machine)) for row in rows
             ):
                 unknown.append("which kernel ran: a rate given is far below the ceiling, suspect "
                                "the kernel path")  # fmt: skip
@@ -246,20 +246,19 @@ def _run(
     engine: str, devices: int, cache_bytes: int, rate: float | None,
 ) -> Run:  # fmt: skip
     encoding = classes.encoding(artifact.encoding) if classes else None
-    family = classes.engine_family(engine) if classes and engine else "any"
     total, read = artifact.weights_bytes.value, read_bytes(artifact, model)
-    base = machine.bf16_dense_tflops.value
     text = text_config(model.config.value or {})
+    known = set_up(machine, "", engine, encoding.family if encoding else "any", devices, rate,
+                   classes or SpeedClasses())  # fmt: skip
+    if not (classes and engine):
+        known["engine_family"] = "any"
     return Run(
-        phase="decode", device_class=device_kind(machine), kernels=kernel_family("", machine),
-        engine_family=family, engine=engine.lower(), vendor=machine.vendor,
-        encoding_family=encoding.family if encoding else "any", device=machine.id,
-        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
-        by_layer=bool(classes and classes.splits_by_layer(engine)),
-        native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
+        phase="decode", total_bytes=total, active_bytes=read, cache_bytes=cache_bytes,
+        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value,
         active_parameters=model.active_parameters.value or model.parameters.value,
-        cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
+        sparse=bool(total and read and read < SPARSE_BELOW * total),
         layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
+        **known,
     )  # fmt: skip
 
 
@@ -315,7 +314,7 @@ def _interval(
         end: ceiling * level
         if share.basis == "share of the ceiling"
         # Reading and unpacking take turns on one thread, so their times add up.
-        else 1 / (1 / ceiling + step_bytes / (level * GIGA))
+        else 1 / (1 / ceiling + step_bytes / (level * GB))
         for end, level in (("low", share.low), ("middle", share.middle), ("high", share.high))
     }
     return Interval(
