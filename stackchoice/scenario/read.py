@@ -72,6 +72,12 @@ def load_scenario(name: str | Path) -> Scenario:
     ------
     ScenarioError
         One text with file, line, key, value, reason and fix.
+
+    Examples
+    --------
+    >>> from stackchoice import load_scenario
+    >>> load_scenario("json-chat").model.id
+    'Qwen/Qwen3.8-27B'
     """
     path = scenario_path(name)
     try:
@@ -90,7 +96,14 @@ def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
 
 
 def dump_scenario(scenario: Scenario) -> str:
-    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal."""
+    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal.
+
+    Examples
+    --------
+    >>> from stackchoice import dump_scenario, load_scenario
+    >>> dump_scenario(load_scenario("json-chat")).splitlines()[:2]
+    ['schema_version: 1', 'name: json-chat']
+    """
     out = StringIO()
     yaml = YAML(typ="rt")
     yaml.width = 100
@@ -100,7 +113,22 @@ def dump_scenario(scenario: Scenario) -> str:
 
 
 def save_scenario(scenario: Scenario, path: Path | str) -> Path:
-    """Write a scenario atomically: the old file stays whole until the new one is complete."""
+    """Write a scenario atomically: the old file stays whole until the new one is complete.
+
+    Raises
+    ------
+    ScenarioError
+        When the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from stackchoice import load_scenario, save_scenario
+    >>> mine = load_scenario("json-chat").model_copy(update={"name": "mine"})
+    >>> load_scenario(save_scenario(mine, Path(mkdtemp(), "mine.yaml"))) == mine
+    True
+    """
     path = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
