@@ -26,6 +26,7 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
 UsageError: Any = typer.BadParameter.__bases__[0]
 #: Longer than any error; a path or a name of megabytes is cut.
 MAX_ERROR = 4000
+UsageError = typer.BadParameter.__bases__[0]
 #: The status of a command that Ctrl-C ended.
 STOPPED = 130
 
@@ -101,6 +103,7 @@ def _end(text: str, status: int = 2) -> NoReturn:
     from stackchoice.facts.yaml import shown
 
     print(f"stackchoice: {shown(text, MAX_ERROR)}", file=sys.stderr)
+    print(f"stackchoice: {shown_lines(text)}", file=sys.stderr)
     sys.exit(status)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.errors import InputError
+from stackchoice.facts.yaml import shown_lines
 
 
 def decide_command(
@@ -107,4 +108,4 @@ def report_command(
     first = given[0] if given else None
     print(summary(render_report(scenario, files, passport=first, arms=given[1:])))
     for path in files:
-        print(f"wrote {path}")
+        print(shown_lines(f"wrote {path}"))

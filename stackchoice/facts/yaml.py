@@ -25,6 +25,8 @@ from stackchoice.errors import StackchoiceError
 MAX_BYTES = 2**18
 #: The largest of our own tables are some hundred kilobytes.
 MAX_FACTS_BYTES = 4 * 2**20
+#: Longer than any line that is printed for people.
+LONGEST_LINE = 4000
 #: Ours need five levels; a parser that recurses needs a bound.
 MAX_DEPTH = 40
 
@@ -120,6 +122,11 @@ def shown(value: Any, limit: int = 120) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def shown_lines(*lines: str) -> str:
+    """Return lines for a terminal, in which no name can make a line of its own or a colour."""
+    return "\n".join(shown(line, LONGEST_LINE) for line in lines)
 
 
 def ordinary(path: Path) -> Path:

@@ -60,13 +60,15 @@ SECTIONS = {
 
 #: Output type that marks a notebook's output as a section of the report.
 SECTION_MIME = "application/vnd.stackchoice.section"
+#: Longer than any text that a section shows.
+LONGEST = 100_000
 
 
 def environment() -> Environment:
     """Return the template environment: everything is escaped, a missing name is an error."""
     env = Environment(
         loader=PackageLoader("stackchoice.present"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=_plain,
     )  # fmt: skip
     env.filters |= {
         name: getattr(text, name)
@@ -85,12 +87,16 @@ def environment() -> Environment:
         )
     }
     env.filters |= {
-        "visible": lambda value: visible(str(value), 10_000),
         "known_count": lambda value: text.UNKNOWN if value is None else value,
     }
     env.globals["figure"] = figure
     env.filters["engine_name"] = engine_name
     return env
+
+
+def _plain(value: Any) -> Any:
+    """Put out text of anybody's without control and direction marks, which HTML leaves alone."""
+    return value if isinstance(value, Markup) else visible(str(value), LONGEST)
 
 
 def engine_name(engine_id: str) -> str:
@@ -103,7 +109,7 @@ def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:
     """Return a chart as inline SVG in a figure that reads its text to those who do not see it."""
     chart, spoken = drawn
     return Markup('<figure role="img" aria-label="{}">{}</figure>').format(
-        spoken, Markup(charts.to_svg(chart))
+        visible(spoken, LONGEST), Markup(visible(charts.to_svg(chart), 2**24))
     )
 
 
