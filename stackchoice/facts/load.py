@@ -94,7 +94,15 @@ OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_
 
 
 class Facts(Record):
-    """The whole fact base. ``sha256`` is over every file that went into it."""
+    """The whole fact base. ``sha256`` is over every file that went into it.
+
+    Examples
+    --------
+    >>> from stackchoice import load_facts
+    >>> memory = load_facts().machines["h100_sxm"].memory_gb
+    >>> memory.value, memory.evidence.value, memory.source.title
+    (80.0, 'stated', 'huggingface.js, hardware-nvidia.ts')
+    """
 
     models: dict[str, Model]
     machines: dict[str, Machine]
@@ -180,6 +188,13 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     ------
     FactsError
         With file, line, value, reason and fix when a datum is malformed or unsourced.
+
+    Examples
+    --------
+    >>> from stackchoice import load_facts
+    >>> facts = load_facts()
+    >>> "vllm" in facts.engines, len(facts.sha256)
+    (True, 64)
     """
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
     with no_collector():
