@@ -21,7 +21,8 @@ from stackchoice.facts.interval import Interval
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present import render
 from stackchoice.present.render import render_report
-from stackchoice.present.report import SECTION_MIME, SECTIONS, Report, prepare
+from stackchoice.present.page import SECTION_MIME
+from stackchoice.present.report import SECTIONS, Report, prepare
 from stackchoice.present.text import CLASSES
 
 HOSTILE = "<script>alert(1)</script></style><img src=http://evil.example/x>"

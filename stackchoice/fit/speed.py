@@ -18,17 +18,15 @@ from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
+from stackchoice.fit.memory import GB
 from stackchoice.fit.runs import Run, device_kind, suspect_kernel_path
 from stackchoice.fit.stream import read_bytes, stream_runs
-
-GIGA = 10**9
 
 #: What an interval rests on where no measurement stands behind it.
 ASSUMED_BASIS = {
     "share of the ceiling": "an assumed share of the ceiling",
     "GB/s unpacked": "an assumed rate at which one thread unpacks weights",
 }
-TERA = 10**12
 
 #: Where data sheets and clocks stop explaining that a stream is faster than its ceiling.
 ABOVE = 1.12
@@ -51,16 +49,11 @@ class Speed(Record):
         return 1 / self.decode_ceiling_tokens_per_s if self.decode_ceiling_tokens_per_s else None
 
 
-def device_class(machine: Machine) -> str:
-    """Class of machines that the efficiency figures are kept by: gpu, unified or cpu."""
-    return device_kind(machine)
-
-
 def efficiency(
     efficiencies: list[Efficiency], machine: Machine, phase: str, threads: str = "all"
 ) -> Efficiency | None:
     """Return the share of the ceiling reached by this class of machine, if we have one."""
-    wanted = (device_class(machine), phase, threads)
+    wanted = (device_kind(machine), phase, threads)
     return next((e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None)
 
 
@@ -141,7 +134,7 @@ def batch_one_speed(
             if unexpected(fitted, seen):
                 unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
             if phase == "decode" and any(
-                suspect_kernel_path(row.tokens_per_s, top, device_class(machine)) for row in rows
+                suspect_kernel_path(row.tokens_per_s, top, device_kind(machine)) for row in rows
             ):
                 unknown.append("which kernel ran: a rate given is far below the ceiling, suspect "
                                "the kernel path")  # fmt: skip
@@ -168,7 +161,7 @@ def at_level(ceiling: Any, basis: str, level: Any, step_bytes: Any) -> Any:
     """
     if basis == "share of the ceiling":
         return ceiling * level
-    return 1 / (1 / ceiling + step_bytes / (level * GIGA))
+    return 1 / (1 / ceiling + step_bytes / (level * GB))
 
 
 def replica_requests_per_s(

@@ -9,7 +9,7 @@ from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.config import has_experts, text_config, whole
 from stackchoice.fit.rates import compute_rates
-from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over
+from stackchoice.fit.runs import SPARSE_BELOW, Run, link_over, set_up
 
 
 def stream_runs(
@@ -49,18 +49,17 @@ def _run(
     engine: str, devices: int, cache_bytes: int, rate: float | None,
 ) -> Run:  # fmt: skip
     encoding = classes.encoding(artifact.encoding) if classes else None
-    family = classes.engine_family(engine) if classes and engine else "any"
     total, read = artifact.weights_bytes.value, read_bytes(artifact, model)
-    base = machine.bf16_dense_tflops.value
     text = text_config(model.config.value or {})
+    known = set_up(machine, "", engine, encoding.family if encoding else "any", devices, rate,
+                   classes or SpeedClasses())  # fmt: skip
+    if not (classes and engine):
+        known["engine_family"] = "any"
     return Run(
-        phase="decode", device_class=device_kind(machine), kernels=kernel_family("", machine),
-        engine_family=family, engine=engine.lower(), vendor=machine.vendor,
-        encoding_family=encoding.family if encoding else "any", device=machine.id,
-        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
-        by_layer=bool(classes and classes.splits_by_layer(engine)),
-        native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
+        phase="decode", total_bytes=total, active_bytes=read, cache_bytes=cache_bytes,
+        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value,
         active_parameters=model.active_parameters.value or model.parameters.value,
-        cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
+        sparse=bool(total and read and read < SPARSE_BELOW * total),
         layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
+        **known,
     )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
-from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import artifact_parts
+from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
 from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section

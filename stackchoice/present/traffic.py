@@ -75,7 +75,10 @@ def reuse_table(
                 hit = reuse_rule(launch(engine, version, config, facts=facts)).hit(
                     prompt_tokens, shared_tokens
                 )
-                why = hit.why or f"whole blocks of {hit.block_tokens:,} tokens"
+                step = hit.block_tokens or 1
+                why = hit.why or (
+                    f"whole blocks of {step:,} tokens" if step > 1 else "token by token"
+                )
             except (UnknownRuleError, UnknownCacheError) as error:
                 why = str(error)
             rows.append({"engine": facts.engines[engine].name, "release": version, "hit": hit,
