@@ -222,15 +222,23 @@ def rows_axis(field: str) -> alt.Y:
 _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 
+#: Type and colours of every chart.
+CONFIG = {
+    "font": FONT,
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK},
+    "legend": {"labelFontSize": 12, "labelColor": INK},
+    "text": {"fontSize": 12},
+    "view": {"stroke": None},
+}
+
+
 def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
-    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
-    finished: alt.LayerChart = (
-        chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
-        .configure(font=FONT)
-        .configure_axis(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK)
-        .configure_legend(labelFontSize=12, labelColor=INK)
-        .configure_text(fontSize=12)
-        .configure_view(stroke=None)
-        .properties(usermeta={"embedOptions": {"actions": False}})
-    )
+    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
+
+    In a notebook it has no menu of its own, which has no name to be read out.
+    """
+    finished: alt.LayerChart = chart.properties(
+        width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
+        usermeta={"embedOptions": {"actions": False}},
+    )  # fmt: skip
     return finished
