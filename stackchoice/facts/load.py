@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
-from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults
+from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults, config_keys
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.frame import datum_rows, frame
@@ -209,7 +209,8 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
-    class_defaults()  # read with the facts, so that nothing after them reads a file
+    class_defaults(), config_keys()  # with the facts, so that nothing after them reads a file
+    _file(folder / "config_keys.yaml", folder, digest)
     read: dict[str, Any] = _tree(folder, digest, whole=True)
     lists: dict[str, Any] = {}
     for name in MEMORY:

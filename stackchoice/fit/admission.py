@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -60,22 +61,20 @@ def launch(
     release: str | None,
     config: dict[str, Any],
     *,
-    kv_dtype: str | None = None,
-    tp: int = 1,
     settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     facts: Facts | None = None,
     **rest: Any,
 ) -> Launch:
     """Return the launch that the allocators are asked with; no release means the newest known.
 
-    ``rest`` are further fields of ``Launch``.
+    ``settings`` are launch options under the engine's own names, of which an absent one is the
+    release's default; ``rest`` are further fields of ``Launch``.
     """
     facts = facts or load_facts()
     engine = facts.engines.get(engine_id)
     return Launch(
-        engine=engine_id, release=read_release(release, engine), config=config, kv_dtype=kv_dtype,
-        tp=tp, settings=settings or {}, draft_layers=draft_layers, memory=facts.memory, **rest,
+        engine=engine_id, release=read_release(release, engine), config=config,
+        settings=settings or {}, memory=facts.memory, **rest,
     )  # fmt: skip
 
 
@@ -86,12 +85,8 @@ def admit(
     *,
     pool_bytes: int,
     context_tokens: int,
-    kv_dtype: str | None = None,
-    tp: int = 1,
-    settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     device: Machine | None = None,
-    facts: Facts | None = None,
+    **rest: Any,
 ) -> Admission:
     """Return how many requests of ``context_tokens`` tokens run at once in ``pool_bytes``.
 
@@ -101,15 +96,12 @@ def admit(
         As text; None for the newest release the fact base knows rules of.
     pool_bytes
         Memory the engine has for its cache, per device of a tensor-parallel group.
-    settings
-        Launch options under the engine's own names; an absent one is the release's default.
     device
         Where a default depends on the device (vLLM's batched tokens); unknown without it.
+    rest
+        As :func:`launch` takes it.
     """
-    asked = launch(
-        engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
-        draft_layers=draft_layers, facts=facts,
-    )  # fmt: skip
+    asked = launch(engine_id, release, config, **rest)
     return admitted(asked, pool_bytes=pool_bytes, context_tokens=context_tokens, device=device)
 
 
@@ -128,7 +120,9 @@ def admitted(
     try:
         if device is not None and rule.value == "block_groups":
             asked = with_device(asked, device)
-        return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
+        live, rest = COUNT[str(rule.value)](asked, context_tokens)
+        found = {"live_sequences": live(pool_bytes), **rest(pool_bytes)}
+        return base.model_copy(update=found)
     except (UnknownRuleError, UnknownCacheError) as error:
         return base.model_copy(update={"rule": None, "notes": [str(error)]})
 
@@ -145,53 +139,60 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     return asked.model_copy(update={"settings": settings})
 
 
-def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+#: What a rule says of many pools: the live sequences, and everything else of an admission.
+Counted = tuple[Callable[[int], int], Callable[[int], dict[str, Any]]]
+
+
+def _block_groups(asked: Launch, context: int) -> Counted:
     plan = vllm.plan(asked)
-    blocks = plan.pool_blocks(pool)
-    concurrency = plan.concurrency(blocks, context)
-    steady = plan.steady_blocks(context)
-    return {
-        "steady_live_sequences": None if steady is None else blocks // steady,
-        "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
-        "block_tokens": plan.attention_block_tokens,
-        "printed_pool_tokens": plan.printed_tokens(blocks, context),
-        "steady_state_note": "".join(plan.notes),
-    }  # fmt: skip
+    each, steady = plan.request_blocks(context), plan.steady_blocks(context)
+
+    def rest(pool: int) -> dict[str, Any]:
+        blocks = plan.pool_blocks(pool)
+        return {
+            "steady_live_sequences": None if steady is None else blocks // steady,
+            "max_concurrency": blocks / each, "blocks": blocks,
+            "block_tokens": plan.attention_block_tokens,
+            "printed_pool_tokens": plan.printed_tokens(blocks, context),
+            "steady_state_note": "".join(plan.notes),
+        }  # fmt: skip
+
+    return lambda pool: int(plan.pool_blocks(pool) / each), rest
 
 
-def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    pools = sglang.pools(asked, pool)
+def _token_pool(asked: Launch, context: int) -> Counted:
     windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
-    notes = []
-    if pools.slots is not None:
-        notes.append(f"{pools.slots} state slots, {pools.slots_per_request} a running request")
-    return {
-        "live_sequences": pools.live(context, max(windows, default=None)),
-        "max_concurrency": pools.tokens / context, "block_tokens": pools.page_tokens,
-        "printed_pool_tokens": pools.tokens, "notes": notes,
+    pools = cache(partial(sglang.pools, asked))
+
+    def rest(pool: int) -> dict[str, Any]:
+        found = pools(pool)
+        notes = [f"{found.slots} state slots, {found.slots_per_request} a running request"]
+        return {
+            "max_concurrency": found.tokens / context, "block_tokens": found.page_tokens,
+            "printed_pool_tokens": found.tokens, "notes": [] if found.slots is None else notes,
+        }  # fmt: skip
+
+    return lambda pool: pools(pool).live(context, max(windows, default=None)), rest
+
+
+def _cells(asked: Launch, context: int) -> Counted:
+    one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
+    return lambda pool: max(0, pool // one), lambda pool: {
+        "max_concurrency": pool / one, "block_tokens": asked.need("cell_padding"),
+        "notes": [f"{one:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
 
 
-def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    live = llamacpp.fixed_slots(asked, pool, context)
-    one = llamacpp.cells(asked, context, sequences=1, unified=False)
-    return {
-        "live_sequences": live, "max_concurrency": pool / one.total_bytes,
-        "block_tokens": asked.need("cell_padding"),
-        "notes": [f"{one.total_bytes:,} B a slot; slots are fixed at the start"],
-    }  # fmt: skip
-
-
-def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+def _quotient(asked: Launch, context: int) -> Counted:
     one = quotient.sequence_bytes(asked, context)
-    return {
-        "live_sequences": pool // one, "max_concurrency": pool / one,
-        "block_tokens": quotient.step_tokens(asked), "evidence": Evidence.INFERRED,
+    return lambda pool: max(0, pool // one), lambda pool: {
+        "max_concurrency": pool / one, "block_tokens": quotient.step_tokens(asked),
+        "evidence": Evidence.INFERRED,
         "notes": [f"{one:,} B a sequence as this engine keeps it; its own rounding is unknown"],
     }  # fmt: skip
 
 
-ADMIT = {
+COUNT = {
     "block_groups": _block_groups,
     "token_pool": _token_pool,
     "cells": _cells,
@@ -209,26 +210,4 @@ def counter(asked: Launch, context: int) -> Callable[[int], int]:
     UnknownRuleError, UnknownCacheError
         Where the rule, or the cache it needs, is not known; the returned function may too.
     """
-    rule = asked.need("rule")
-    if rule == "block_groups":
-        plan = vllm.plan(asked)
-        each = plan.request_blocks(context)
-        return lambda pool: int(plan.pool_blocks(pool) / each)
-    if rule == "token_pool":
-        windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
-        widest = max(windows, default=None)
-        kept: dict[int, Any] = {}
-
-        def live(pool: int) -> int:
-            if pool not in kept:
-                kept[pool] = sglang.pools(asked, pool)
-            return int(kept[pool].live(context, widest))
-
-        return live
-    if rule == "cells":
-        one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
-    elif rule == "quotient":
-        one = quotient.sequence_bytes(asked, context)
-    else:
-        raise UnknownRuleError(f"the rule {rule!r} of {asked.engine} is not known")
-    return lambda pool: max(0, pool // one)
+    return COUNT[str(asked.need("rule"))](asked, context)[0]

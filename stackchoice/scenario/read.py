@@ -100,16 +100,20 @@ def dump_scenario(scenario: Scenario) -> str:
 
 
 def save_scenario(scenario: Scenario, path: Path | str) -> Path:
-    """Write a scenario atomically: the old file stays whole until the new one is complete."""
-    path = Path(path)
+    """Write a scenario to a file, whole or not at all."""
+    return write_whole(Path(path), dump_scenario(scenario))
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a text atomically: the old file stays whole until the new one is complete."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(dump_scenario(scenario))
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
         os.replace(temporary, path)
     except OSError as error:
         raise ScenarioError(
-            f"{path}: cannot be written ({error.strerror}); choose another path"
+            f"{shown(str(path))}: cannot be written ({error.strerror}); choose another path"
         ) from None
     return path
 
@@ -150,7 +154,8 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"unknown key; {hint}"
     if kind == "missing":
         return f"is missing; {FIXES['missing']}"
-    given = shown(_quoted(value)) if not isinstance(value, dict | BaseModel) else "this value"
+    quoted = repr(value) if isinstance(value, str) else value
+    given = shown(quoted) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
         return f"{given} is not possible here; write {words} {first['ctx'][key]}"
@@ -160,10 +165,6 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
     fix = FIXES.get(kind, "see the scenario reference in README.md")
     return f"{given} is wrong ({first['msg'].lower()}); {fix}"
-
-
-def _quoted(value: Any) -> Any:
-    return repr(value) if isinstance(value, str) else value
 
 
 def _known_keys(keys: list[str]) -> list[str]:

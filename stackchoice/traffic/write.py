@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from stackchoice.errors import ScenarioError, TrafficError
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.scenario import parse_scenario, scenario_path
 from stackchoice.scenario.inputs import NOT_KNOWN
+from stackchoice.scenario.read import write_whole
 
 #: What a new scenario says until somebody chooses; ``decide`` names the models there are.
 NO_MODEL = "not chosen"
@@ -38,7 +37,7 @@ def into_scenario(path: Path, inputs: dict[str, Any], *, replace: bool = False) 
             "overwrite, or write a new file with -o"
         )
     changed = _put(tree, inputs)
-    _save(path, _dump(tree, text, str(path)))
+    write_whole(path, _dump(tree, text, str(path)))
     return changed
 
 
@@ -68,7 +67,7 @@ def new_scenario(
         text, tree = _read(scenario_path(like))
         tree["name"] = name
     changed = _put(tree, inputs)
-    _save(path, _dump(tree, text, str(path)))
+    write_whole(path, _dump(tree, text, str(path)))
     return changed
 
 
@@ -112,15 +111,3 @@ def _dump(tree: Any, text: str, where: str) -> str:
     out = StringIO()
     yaml.dump(tree, out)
     return out.getvalue()
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise TrafficError(
-            f"{shown(str(path))}: cannot be written ({error.strerror}); choose another path"
-        ) from None
