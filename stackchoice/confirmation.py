@@ -28,6 +28,7 @@ from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.write import write_whole
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
@@ -142,7 +143,7 @@ def confirm_all(
             paths.append(path)
         if log is None and keep_raw and isinstance(running, Engine):
             log = out / f"{name}.engine.log"
-            log.write_text(running.log_tail(10_000) + "\n", "utf-8")
+            write_whole(log, running.log_tail(10_000) + "\n", PassportError)
     if decision is None:
         return Confirmed(passports, paths, None)
     kernels = _kernels(decision, log, facts)

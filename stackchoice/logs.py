@@ -49,6 +49,14 @@ def read_log_by_name(
         When a name is not in the fact base: value, reason, fix.
     LogError
         When the file cannot be read.
+
+    Examples
+    --------
+    >>> from stackchoice import read_log_by_name
+    >>> from stackchoice.facts import data_dir
+    >>> found = read_log_by_name(data_dir() / "samples" / "vllm_start.log", machine="h100_sxm")
+    >>> [boot.engine for boot in found.reading.boots]
+    ['vllm']
     """
     facts = facts or load_facts()
     chosen = None if machine is None else named("machine", machine, facts.machines)

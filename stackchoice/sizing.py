@@ -53,6 +53,15 @@ def size_by_name(
     ------
     InputError, CheckpointError
         When a name is not in the fact base or the file cannot be read: value, reason, fix.
+
+    Examples
+    --------
+    A token of this model takes 2 x 2 heads x 256 values x 2 bytes in each of 10 layers.
+
+    >>> from stackchoice import size_by_name
+    >>> found = size_by_name("Qwen/Qwen3.6-35B-A3B", "h100_sxm", context_tokens=8192)
+    >>> found.kv_bytes_per_token == 2 * 2 * 256 * 2 * 10
+    True
     """
     facts = facts or load_facts()
     if interconnect is not None and path_over(interconnect, facts.links.values(), 2) is None:

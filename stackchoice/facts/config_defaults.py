@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Literal
 
 from stackchoice.facts.datum import Evidence, Record, Source
+from stackchoice.facts.files import checked, with_sources
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_facts
 
@@ -57,6 +58,5 @@ def class_defaults() -> dict[str, dict[str, Any]]:
 @cache
 def config_keys() -> ConfigKeys:
     """Return the vocabulary, a table of the package that no own facts change."""
-    tree = read_facts(data_dir() / "config_keys.yaml")
-    rows = tree["config_keys"]
-    return ConfigKeys.model_validate({**rows, "source": tree["sources"][rows["source"]]})
+    path = data_dir() / "config_keys.yaml"
+    return checked(ConfigKeys, with_sources(read_facts(path), path)["config_keys"], path)

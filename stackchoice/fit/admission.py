@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cache, partial
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -120,9 +120,7 @@ def admitted(
     try:
         if device is not None and rule.value == "block_groups":
             asked = with_device(asked, device)
-        live, rest = COUNT[str(rule.value)](asked, context_tokens)
-        found = {"live_sequences": live(pool_bytes), **rest(pool_bytes)}
-        return base.model_copy(update=found)
+        return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
     except (UnknownRuleError, UnknownCacheError) as error:
         return base.model_copy(update={"rule": None, "notes": [str(error)]})
 
@@ -139,60 +137,56 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     return asked.model_copy(update={"settings": settings})
 
 
-#: What a rule says of many pools: the live sequences, and everything else of an admission.
-Counted = tuple[Callable[[int], int], Callable[[int], dict[str, Any]]]
+def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    return by_blocks(vllm.plan(asked), pool, context)
 
 
-def _block_groups(asked: Launch, context: int) -> Counted:
-    plan = vllm.plan(asked)
-    each, steady = plan.request_blocks(context), plan.steady_blocks(context)
-
-    def rest(pool: int) -> dict[str, Any]:
-        blocks = plan.pool_blocks(pool)
-        return {
-            "steady_live_sequences": None if steady is None else blocks // steady,
-            "max_concurrency": blocks / each, "blocks": blocks,
-            "block_tokens": plan.attention_block_tokens,
-            "printed_pool_tokens": plan.printed_tokens(blocks, context),
-            "steady_state_note": "".join(plan.notes),
-        }  # fmt: skip
-
-    return lambda pool: int(plan.pool_blocks(pool) / each), rest
+def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
+    """Return what a plan of equal blocks admits in a pool."""
+    blocks = plan.pool_blocks(pool)
+    concurrency = plan.concurrency(blocks, context)
+    steady = plan.steady_blocks(context)
+    return {
+        "steady_live_sequences": None if steady is None else blocks // steady,
+        "live_sequences": math.floor(concurrency), "max_concurrency": concurrency, "blocks": blocks,
+        "block_tokens": plan.attention_block_tokens,
+        "printed_pool_tokens": plan.printed_tokens(blocks, context),
+        "steady_state_note": "".join(plan.notes),
+    }  # fmt: skip
 
 
-def _token_pool(asked: Launch, context: int) -> Counted:
+def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    pools = sglang.pools(asked, pool)
     windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
-    pools = cache(partial(sglang.pools, asked))
-
-    def rest(pool: int) -> dict[str, Any]:
-        found = pools(pool)
-        notes = [f"{found.slots} state slots, {found.slots_per_request} a running request"]
-        return {
-            "max_concurrency": found.tokens / context, "block_tokens": found.page_tokens,
-            "printed_pool_tokens": found.tokens, "notes": [] if found.slots is None else notes,
-        }  # fmt: skip
-
-    return lambda pool: pools(pool).live(context, max(windows, default=None)), rest
+    notes = []
+    if pools.slots is not None:
+        notes.append(f"{pools.slots} state slots, {pools.slots_per_request} a running request")
+    return {
+        "live_sequences": pools.live(context, max(windows, default=None)),
+        "max_concurrency": pools.tokens / context, "block_tokens": pools.page_tokens,
+        "printed_pool_tokens": pools.tokens, "notes": notes,
+    }  # fmt: skip
 
 
-def _cells(asked: Launch, context: int) -> Counted:
+def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
-    return lambda pool: max(0, pool // one), lambda pool: {
-        "max_concurrency": pool / one, "block_tokens": asked.need("cell_padding"),
+    return {
+        "live_sequences": max(0, pool // one), "max_concurrency": pool / one,
+        "block_tokens": asked.need("cell_padding"),
         "notes": [f"{one:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
 
 
-def _quotient(asked: Launch, context: int) -> Counted:
+def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     one = quotient.sequence_bytes(asked, context)
-    return lambda pool: max(0, pool // one), lambda pool: {
-        "max_concurrency": pool / one, "block_tokens": quotient.step_tokens(asked),
-        "evidence": Evidence.INFERRED,
+    return {
+        "live_sequences": pool // one, "max_concurrency": pool / one,
+        "block_tokens": quotient.step_tokens(asked), "evidence": Evidence.INFERRED,
         "notes": [f"{one:,} B a sequence as this engine keeps it; its own rounding is unknown"],
     }  # fmt: skip
 
 
-COUNT = {
+ADMIT = {
     "block_groups": _block_groups,
     "token_pool": _token_pool,
     "cells": _cells,
@@ -210,4 +204,26 @@ def counter(asked: Launch, context: int) -> Callable[[int], int]:
     UnknownRuleError, UnknownCacheError
         Where the rule, or the cache it needs, is not known; the returned function may too.
     """
-    return COUNT[str(asked.need("rule"))](asked, context)[0]
+    rule = asked.need("rule")
+    if rule == "block_groups":
+        plan = vllm.plan(asked)
+        each = plan.request_blocks(context)
+        return lambda pool: int(plan.pool_blocks(pool) / each)
+    if rule == "token_pool":
+        windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
+        widest = max(windows, default=None)
+        kept: dict[int, Any] = {}
+
+        def live(pool: int) -> int:
+            if pool not in kept:
+                kept[pool] = sglang.pools(asked, pool)
+            return int(kept[pool].live(context, widest))
+
+        return live
+    if rule == "cells":
+        one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
+    elif rule == "quotient":
+        one = quotient.sequence_bytes(asked, context)
+    else:
+        raise UnknownRuleError(f"the rule {rule!r} of {asked.engine} is not known")
+    return lambda pool: max(0, pool // one)

@@ -6,6 +6,8 @@ engine's own allocator admits fewer or more; the quotient is a budget, not an ad
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
@@ -56,11 +58,11 @@ def fit_row(
              "bytes_per_sequence": bytes_per_sequence}  # fmt: skip
     pool = live = used = None
     if all(part.known for part in parts.values()):
-        pool = sure(memory_bytes.value) - sure(weights_bytes.value) - sure(workspace_bytes.value)
+        pool = left_for_cache(*(sure(part.value) for part in parts.values()))
     if pool is not None and pool <= 0:
         live = used = 0  # nothing is left, so the size of a sequence need not be known
     elif pool is not None and bytes_per_sequence is not None:
-        live = pool // bytes_per_sequence
+        live = whole_sequences(pool, bytes_per_sequence)
         used = live * bytes_per_sequence
     else:
         missing = ", ".join(name for name, value in sizes.items() if value is None)
@@ -70,6 +72,16 @@ def fit_row(
         left_over_bytes=None if pool is None or used is None else pool - used, note=note,
         evidence=weakest(*(part.evidence for part in parts.values() if part.known)), **sizes,
     )  # fmt: skip
+
+
+def left_for_cache(memory: Any, weights: Any, workspace: Any) -> Any:
+    """Return the bytes that weights and workspace leave."""
+    return memory - weights - workspace
+
+
+def whole_sequences(pool: Any, one: Any) -> Any:
+    """Return how many whole sequences of so many bytes each fit."""
+    return pool // one
 
 
 def nominal_bytes(machine: Machine, devices: int) -> Datum[int]:

@@ -58,9 +58,10 @@ def reuse_rule(launch: Launch) -> ReuseRule:
 
     vLLM finds whole blocks. On hybrid models it keeps the state of an earlier prompt at that
     prompt's last whole block alone. SGLang finds whole pages, and on hybrid models keeps a state
-    where prompts were seen to part, in steps of a chunk, so from the third prompt on. Source: vLLM
+    where prompts were seen to part, in steps of a chunk, so from the third prompt on. Of the others
+    the fact base holds the step (``reuse_tokens``), by kind of layers. Source: vLLM
     ``v1/core/single_type_kv_cache_manager.py``; SGLang
-    ``mem_cache/unified_cache/components/mamba.py``.
+    ``mem_cache/unified_cache/components/mamba.py``; ``data/allocators.yaml`` for the rest.
 
     Raises
     ------
@@ -68,11 +69,11 @@ def reuse_rule(launch: Launch) -> ReuseRule:
         When nobody read what this release finds again.
     """
     rule = launch.need("rule")
-    if rule not in ("token_pool", "block_groups"):
-        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
     if not launch.prefix_caching:
         return ReuseRule(on=False)
     hybrid = launch.family == "hybrid"
+    if rule not in ("token_pool", "block_groups"):
+        return ReuseRule(block_tokens=int(launch.need("reuse_tokens", launch.family)))
     if rule == "token_pool":
         step = int(launch.need("page_tokens", launch.family))
         branch = int(launch.need("branch_tokens", "hybrid")) if hybrid else step

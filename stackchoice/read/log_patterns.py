@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record, Source
-from stackchoice.facts.load import checked, with_sources
+from stackchoice.facts.files import checked, with_sources
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_facts
 

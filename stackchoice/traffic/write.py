@@ -11,10 +11,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.util import load_yaml_guess_indent
 
 from stackchoice.errors import ScenarioError, TrafficError
+from stackchoice.facts.write import ANYTHING, text_at, write_whole
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.scenario import parse_scenario, scenario_path
 from stackchoice.scenario.inputs import NOT_KNOWN
-from stackchoice.scenario.read import write_whole
 
 #: What a new scenario says until somebody chooses; ``decide`` names the models there are.
 NO_MODEL = "not chosen"
@@ -37,7 +37,7 @@ def into_scenario(path: Path, inputs: dict[str, Any], *, replace: bool = False) 
             "overwrite, or write a new file with -o"
         )
     changed = _put(tree, inputs)
-    write_whole(path, _dump(tree, text, str(path)))
+    write_whole(path, _dump(tree, text, str(path)), TrafficError, read=text)
     return changed
 
 
@@ -67,15 +67,17 @@ def new_scenario(
         text, tree = _read(scenario_path(like))
         tree["name"] = name
     changed = _put(tree, inputs)
-    write_whole(path, _dump(tree, text, str(path)))
+    there = ANYTHING if replace else None
+    write_whole(path, _dump(tree, text, str(path)), TrafficError, read=there)
     return changed
 
 
 def _read(path: Path) -> tuple[str, Any]:
+    text = text_at(path) or ""  # before the tree, so that a change in between is noticed
     tree = read_yaml(path, with_lines=True)
     if not isinstance(tree.get("workload"), dict):
         raise ScenarioError(f"{path}: has no workload section; name a scenario file")
-    return path.read_text(encoding="utf-8"), tree
+    return text, tree
 
 
 def _taken(tree: Any, inputs: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import checked
+from stackchoice.facts.files import checked
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 
