@@ -50,11 +50,6 @@ class Admission(Record):
     steady_state_note: str = ""
     notes: list[str] = []
 
-    @property
-    def is_quotient(self) -> bool:
-        """Whether this is a plain quotient and no admission rule."""
-        return self.rule == "quotient"
-
 
 def launch(
     engine_id: str,

@@ -19,7 +19,7 @@ from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import bounded_text, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.given import Answer, Given, Unknown, engine_id
-from stackchoice.score.judge import interval_score, judge, keys_right
+from stackchoice.score.judge import interval_score, judge
 
 #: What values of a wrong kind or size raise in the arithmetic, wherever it meets them.
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
@@ -152,12 +152,11 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     except Unknown as unknown:
         reason = f"unknown: {shown(str(unknown), 600)}" + (f" ({apart})" if apart else "")
         return Line(**base, reason=reason, keys=len(row["answer"]))
-    right, reason = judge(predicted, row["answer"], row.get("tolerance"))
-    fine, keys = keys_right(predicted, row["answer"], row.get("tolerance"))
+    found = judge(predicted, row["answer"], row.get("tolerance"))
     return Line(
-        **base, predicted=predicted, right=right, error=_error(predicted, row["answer"]),
-        keys=keys, keys_right=fine,
-        reason="; ".join(t for t in (reason, f"apart: {apart}" if apart else "") if t),
+        **base, predicted=predicted, right=found.right, error=_error(predicted, row["answer"]),
+        keys=found.keys, keys_right=found.keys_right,
+        reason="; ".join(t for t in (found.reason, f"apart: {apart}" if apart else "") if t),
     )  # fmt: skip
 
 
