@@ -2,7 +2,8 @@
 
 A :class:`Told` is a number that remembers how it came about. Put into a formula in place of a
 plain number it gives the same value, and the formula with its names and with its figures; so
-what is shown is the arithmetic that ran, and is written down nowhere else.
+what is shown is the arithmetic that ran, and is written down nowhere else. Formulas are typed for
+plain numbers, so what stands in for one is typed ``Any``.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ class Working:
         self, name: str, value: Any, unit: str = "", datum: Datum[Any] | None = None, *,
         called: str = "", evidence: Evidence = Evidence.COMPUTED, source: str = "", as_of: str = "",
         note: str = "",
-    ) -> Told:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Take a fact into the sums: with the source of its datum, or with what is said here.
 
         ``called`` is its name inside formulas, where that is shorter.
@@ -212,7 +213,7 @@ class Working:
         )  # fmt: skip
         return Told(value, called or name)
 
-    def step(self, name: str, told: Any, unit: str = "", *, called: str = "") -> Told:
+    def step(self, name: str, told: Any, unit: str = "", *, called: str = "") -> Any:
         """Write a sum down, and return its result as a number for the next one."""
         value = _value(told)
         if isinstance(told, Told) and told.op:

@@ -9,7 +9,7 @@ from typing import Any
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.site import Site
 from stackchoice.facts.load import Facts
-from stackchoice.facts.told import Told, Why, Working
+from stackchoice.facts.told import Why, Working
 from stackchoice.scenario import Point, Scenario
 
 #: Explanations of one kind, each under the key of its answer.
@@ -38,7 +38,7 @@ class Case:
         told = {path: self.said(work, path) for path in paths if self.point[path] is not None}
         return self.point.moved(told)
 
-    def said(self, work: Working, path: str) -> Told:
+    def said(self, work: Working, path: str) -> Any:
         """Take an input of the scenario into the sums, with who says so."""
         known, name = self.point.inputs[path], path.partition(".")[2]
         words = name.replace("_", " ")
@@ -49,7 +49,7 @@ class Case:
             source=known.origin or "the scenario",
         )  # fmt: skip
 
-    def assumed(self, work: Working, name: str, kind: Any = None) -> Told:
+    def assumed(self, work: Working, name: str, kind: Any = None) -> Any:
         """Take a named assumption into the sums, as Decimal or whatever ``kind`` makes of it."""
         found = self.facts.assumptions[name]
         value = found.datum.value if kind is None else kind(found.datum.value)
