@@ -86,7 +86,7 @@ class CommandEngine(Engine):
         line = self.line(self._port)
         log.write(f"+ {shlex.join(line)}\n".encode())
         log.flush()
-        return spawn("stackchoice.confirm.guard", *line, stdout=log, stderr=subprocess.STDOUT,
+        return spawn("stackchoice.load.guard", *line, stdout=log, stderr=subprocess.STDOUT,
                      cwd=os.getcwd())  # fmt: skip
 
     def _ready(self, folder: Path) -> str | None:
