@@ -136,10 +136,11 @@ def _run(program: Path, folder: Path, limit_s: float) -> None:
             status = -1
         finally:
             stop(process)
-    if status or not (folder / "result" / RECORDS).exists():
-        text = log.read_text("utf-8", "replace")
-        reason = re.search(r"Reason: (.*?)(?:Cause:|Service:|$)", re.sub(r"[│\s]+", " ", text))
-        tail = reason.group(1) if reason else " / ".join(text.strip().splitlines()[-4:])
+    # A status of its own for "every request failed" is a result: its records are there.
+    if not (folder / "result" / RECORDS).exists():
+        text = re.sub(r"[\u2500-\u257f\s]+", " ", log.read_text("utf-8", "replace"))
+        reason = re.search(r"Reason: (.*?) ?(?:Cause:|Service:|Log File:|$)", text)
+        tail = reason.group(1) if reason else text[-300:]
         ended = f"not done after {limit_s:.0f} s" if status == -1 else f"exit status {status}"
         raise EngineError(f"AIPerf: {ended}: {visible(tail, 600)}; correct that and run it again")
 
