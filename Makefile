@@ -25,6 +25,7 @@ test: $(READY) lint
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 # The committed samples: the worked case in each format.
 sample: $(READY)

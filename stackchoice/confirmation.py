@@ -23,14 +23,16 @@ from stackchoice.confirm import (
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.write import write_whole
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
-from stackchoice.load.untrusted import visible
+from stackchoice.load.records import Spread
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
@@ -144,7 +146,7 @@ def confirm_all(
             paths.append(path)
         if log is None and keep_raw and isinstance(running, Engine):
             log = out / f"{name}.engine.log"
-            log.write_text(running.log_tail(10_000) + "\n", "utf-8")
+            write_whole(log, running.log_tail(10_000) + "\n", PassportError)
     if decision is None:
         return Confirmed(passports, paths, None)
     kernels = _kernels(decision, log, facts)
@@ -195,12 +197,12 @@ def describe_carried(found: CarriedOut) -> str:
         said = "; ".join(filter(None, [span, n.must and f"must be {n.must}", f"measured {seen}"]))
         lines.append(f"  {n.measure}: {n.outcome.upper()} ({said}{'; ' if n.why else ''}{n.why})")
     for k in found.kernels:
-        ran = visible(k.found or "names none", 200)
+        ran = k.found or "names none"
         lines.append(
             f"  kernel of {k.part}: {k.outcome.upper()} (predicted {k.predicted}; the log: {ran})"
         )
-    lines.append(f"decision: {found.stands} ({visible('; '.join(found.why), 2000)})")
-    return "\n".join(lines)
+    lines.append(f"decision: {found.stands} ({'; '.join(found.why)})")
+    return shown_lines(*lines)
 
 
 def describe(passport: Passport, path: Path) -> str:
@@ -239,7 +241,7 @@ def describe(passport: Passport, path: Path) -> str:
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
         for what, verdict in passport.verdicts.items()
     ]
-    return "\n".join([*lines, f"wrote {path}"])
+    return shown_lines(*lines, f"wrote {path}")
 
 
 def _subject(
@@ -288,7 +290,7 @@ def _interval(found: Interval) -> str:
 
 
 def _line(progress: Progress) -> str:
-    return f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}"
+    return shown_lines(f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}")
 
 
 def _spread(spread: Spread | None, unit: str, scale: float) -> str:
@@ -296,5 +298,5 @@ def _spread(spread: Spread | None, unit: str, scale: float) -> str:
         return "unknown"
     return (
         f"{spread.median * scale:,.1f} {unit} (median of {spread.n}, "
-        f"{spread.low * scale:,.1f} to {spread.high * scale:,.1f})"
+        f"{sure(spread.low) * scale:,.1f} to {sure(spread.high) * scale:,.1f})"
     )

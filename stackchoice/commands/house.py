@@ -19,10 +19,11 @@ def lab_command(
     ] = None,
 ) -> None:
     """Open the notebooks in JupyterLab."""
+    from stackchoice.facts.yaml import shown_lines
     from stackchoice.notebooks import notebooks_to_edit
 
     where = notebooks_to_edit(folder)
-    print(f"notebooks in {where}")
+    print(shown_lines(f"notebooks in {where}"))
     quiet = (
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.news_url=None",
@@ -33,13 +34,15 @@ def lab_command(
 def doctor_command(as_json: JsonFlag = False) -> None:
     """Tell what works on this machine: OK or FAIL per item, with the fix."""
     from stackchoice.doctor import examine
+    from stackchoice.facts.yaml import shown_lines
 
     findings = []
     for finding in examine():
         findings.append(finding)
         if not as_json:
-            fix = "" if finding.ok else f"\n      fix: {finding.fix}"
-            print(f"{'OK  ' if finding.ok else 'FAIL'}  {finding.item}: {finding.text}{fix}")
+            fix = [] if finding.ok else [f"      fix: {finding.fix}"]
+            mark = "OK  " if finding.ok else "FAIL"
+            print(shown_lines(f"{mark}  {finding.item}: {finding.text}", *fix))
     if as_json:
         print(json.dumps([f.model_dump() for f in findings], indent=2))
     raise SystemExit(0 if all(f.ok or f.optional for f in findings) else 1)

@@ -218,7 +218,7 @@ def plan_of(fields: dict[str, Any]) -> Any:
         return Plan.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        field = str(first["loc"][-1] if first["loc"] else "load")
+        field = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "load")
         name = "--" + SPEND.get(field, field).replace("_", "-")
         raise InputError(f"{name} {first['input']!r}: {first['msg']}; correct it") from None
 

@@ -13,7 +13,7 @@ from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.confirm.unpack import unpacked
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 
 EMBEDDED = "llama.cpp"

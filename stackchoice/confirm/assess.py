@@ -24,6 +24,7 @@ from stackchoice.confirm.results import (
     summarise,
 )
 from stackchoice.confirm.serverinfo import ServerInfo
+from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.plan import Plan
@@ -141,7 +142,7 @@ def _validity(
     )
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = []
-    if results.usable < MIN_USABLE:
+    if sure(results.usable) < MIN_USABLE:
         reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}")
     busy = identity.machine.busy_share if identity.machine else None
     if busy is not None and busy > MAX_BUSY_SHARE:
@@ -238,7 +239,7 @@ def _warnings(
         said.append(f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
                     "server's own account")  # fmt: skip
     alone = all(r.health is None or r.health.asked_concurrency == 1 for r in results.repetitions)
-    if alone and rate and rate.high > 1.25 * rate.low:
+    if alone and rate and sure(rate.high) > 1.25 * sure(rate.low):
         said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
                     "requests: the machine may be busy")  # fmt: skip
     for canary in canaries:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -118,14 +119,36 @@ def repository(source_url: str) -> str:
     return "/".join(parts[1:3]) if parts[0] == "github.com" else parts[0]
 
 
-def read_measurements(path: Path) -> list[Measurement]:
-    """Read the rows of ``measurements.csv``; columns the fit does not need are left out."""
-    return _rows(path.read_text(encoding="utf-8"), Measurement, path)
+class Table(Record):
+    """A long table as its bytes: read with the facts, parsed once somebody asks for its rows."""
+
+    path: Path
+    raw: bytes = Field(repr=False)
+
+    @cached_property
+    def rows(self) -> list[Any]:
+        """The rows as records; columns that no record has are left out. Lines of JSON stay dicts.
+
+        Raises
+        ------
+        FactsError
+            With file, line, value and reason where a row is malformed, or there is none.
+        """
+        packed = self.path.suffix == ".gz"
+        text = (gzip.decompress(self.raw) if packed else self.raw).decode()
+        record = ROWS[self.path.name]
+        rows = _rows(text, record, self.path) if record else _lines(text)
+        if not rows:
+            raise FactsError(f"{self.path}: holds no row; write some, or remove the file")
+        return rows
 
 
-def read_serving(path: Path) -> list[ServingRow]:
-    """Read the rows of ``serving.csv.gz``."""
-    return _rows(gzip.decompress(path.read_bytes()).decode(), ServingRow, path)
+#: Which record a row of a table is; None: a line is a JSON object (the public ledger).
+ROWS: dict[str, type[Record] | None] = {
+    "measurements.csv": Measurement,
+    "serving.csv.gz": ServingRow,
+    "cases.jsonl": None,
+}
 
 
 def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
@@ -142,6 +165,5 @@ def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
     return rows
 
 
-def read_cases(path: Path) -> list[dict[str, Any]]:
-    """Read the public ledger, one question with its answer a line."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+def _lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines() if line]

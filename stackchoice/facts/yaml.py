@@ -25,6 +25,8 @@ from stackchoice.errors import StackchoiceError
 MAX_BYTES = 2**18
 #: The largest of our own tables are some hundred kilobytes.
 MAX_FACTS_BYTES = 4 * 2**20
+#: Longer than any line that is printed for people.
+LONGEST_LINE = 4000
 #: Ours need five levels; a parser that recurses needs a bound.
 MAX_DEPTH = 40
 
@@ -54,7 +56,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
         _refuse(text, path)
         tree = YAML(typ="rt" if with_lines else "safe", pure=True).load(text)
     except MarkedYAMLError as error:
-        line = (error.problem_mark or error.context_mark).line + 1  # type: ignore[union-attr]
+        line = (error.problem_mark or error.context_mark).line + 1
         raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
     except (YAMLError, RecursionError, ValueError) as error:
         raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
@@ -72,7 +74,10 @@ def read_facts(path: Path) -> dict[str, Any]:
     text = _text(path, MAX_FACTS_BYTES)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+        # Most files hold no star, and one without has no alias: they are parsed once.
+        if "*" in text and any(
+            isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)
+        ):
             raise YamlError(f"{path}: YAML aliases (*name) are not accepted; write the value out")
         tree = yaml.load(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
@@ -117,6 +122,11 @@ def shown(value: Any, limit: int = 120) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def shown_lines(*lines: str) -> str:
+    """Return lines for a terminal, in which no name can make a line of its own or a colour."""
+    return "\n".join(shown(line, LONGEST_LINE) for line in lines)
 
 
 def ordinary(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -110,9 +111,16 @@ def admit(
         engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
         draft_layers=draft_layers, facts=facts,
     )  # fmt: skip
-    rule = asked.memory.fact(engine_id, "rule", asked.version)
+    return admitted(asked, pool_bytes=pool_bytes, context_tokens=context_tokens, device=device)
+
+
+def admitted(
+    asked: Launch, *, pool_bytes: int, context_tokens: int, device: Machine | None = None
+) -> Admission:
+    """Return what :func:`admit` does, for a launch that is there already."""
+    rule = asked.memory.fact(asked.engine, "rule", asked.version)
     base = Admission(
-        engine=engine_id, release=release or "newest", rule=rule.value,
+        engine=asked.engine, release=asked.release.text or "newest", rule=rule.value,
         rule_text=RULES.get(str(rule.value), ""), evidence=weakest(rule.evidence),
         pool_bytes=pool_bytes, context_tokens=context_tokens,
     )  # fmt: skip
@@ -139,13 +147,17 @@ def with_device(asked: Launch, device: Machine) -> Launch:
 
 
 def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    plan = vllm.plan(asked)
+    return by_blocks(vllm.plan(asked), pool, context)
+
+
+def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
+    """Return what a plan of equal blocks admits in a pool."""
     blocks = plan.pool_blocks(pool)
     concurrency = plan.concurrency(blocks, context)
     steady = plan.steady_blocks(context)
     return {
         "steady_live_sequences": None if steady is None else blocks // steady,
-        "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
+        "live_sequences": math.floor(concurrency), "max_concurrency": concurrency, "blocks": blocks,
         "block_tokens": plan.attention_block_tokens,
         "printed_pool_tokens": plan.printed_tokens(blocks, context),
         "steady_state_note": "".join(plan.notes),

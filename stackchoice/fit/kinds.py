@@ -132,11 +132,13 @@ def _full_layers(text: dict[str, Any], layers: int) -> int | None:
             return len(text[key])
     if period := text.get("attn_layer_period"):
         return len(range(text.get("attn_layer_offset", 0), layers, period))
-    if interval := text.get("full_attention_interval"):
+    interval: int | None = text.get("full_attention_interval")
+    if interval:
         return layers // interval
-    group = text.get("layer_group_size")  # Ling and Ring: the last layer of each group is full
+    # Ling and Ring: the last layer of each group is full.
+    group: int | list[int] | None = text.get("layer_group_size")
     if isinstance(group, list):
-        return sum(code != 1 for code in counted(text, "layer_group_size", layers))
+        return len([c for c in counted(text, "layer_group_size", layers) if c != 1])
     if not group:
         return None
     if layers % group:

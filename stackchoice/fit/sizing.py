@@ -91,7 +91,7 @@ def size(
             "serves this without another rope setting"
         )
     note = "; ".join(text for text in (unread, beyond) if text)
-    shared = {
+    shared: dict[str, Any] = {
         "weights_bytes": artifact.weights_bytes,
         "workspace_bytes": workspace_bytes(facts),
         "bytes_per_sequence": per_sequence,

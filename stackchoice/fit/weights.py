@@ -102,4 +102,5 @@ def vision_parameters(config: dict[str, Any]) -> int:
     hidden, inner = vision.get("hidden_size"), vision.get("intermediate_size")
     if not (depth and hidden and inner):
         return 0
-    return depth * (4 * hidden**2 + 2 * hidden * inner)
+    values: int = depth * (4 * hidden**2 + 2 * hidden * inner)
+    return values

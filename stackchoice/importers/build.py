@@ -23,7 +23,6 @@ from stackchoice.importers.run import Run
 from stackchoice.importers.values import number, rows
 from stackchoice.load.harnesses import harness
 from stackchoice.load.records import Failure, Repetition, Spread
-from stackchoice.load.untrusted import visible
 
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
@@ -152,7 +151,7 @@ def _table(text: str) -> list[Run]:
 def _arm(arm: str | None, path: Path, run: Run, place: int | None) -> str:
     name = arm or run.label or path.name.split(".")[0]
     asked = [f"{k} {v}" for k, v in run.asked.items() if v is not None]
-    return visible(name if place is None else f"{name} [{', '.join(asked) or place}]", 200)
+    return shown(name if place is None else f"{name} [{', '.join(asked) or place}]", 200)
 
 
 def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]) -> Passport:
@@ -197,7 +196,7 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
             s.model_copy(update={"repetition": i})
             for i, r in enumerate(runs) for s in r.samples
         )[:MAX_SAMPLES],
-        source=Source(title=f"{name}, file {visible(path.name, 200)}",
+        source=Source(title=f"{name}, file {shown(path.name, 200)}",
                       as_of=day, note=note),
         notes=tuple(dict.fromkeys(n for r in runs for n in r.notes)),
     )  # fmt: skip

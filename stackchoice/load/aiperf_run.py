@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import EngineError, InputError
+from stackchoice.facts.yaml import shown
 from stackchoice.load.aiperf import (
     RECORDS,
     Bodies,
@@ -34,7 +35,7 @@ from stackchoice.load.reading import read_sample
 from stackchoice.load.records import ClientHealth, Sample
 from stackchoice.load.run import LoadRun, Service
 from stackchoice.load.script import Script
-from stackchoice.load.untrusted import parse_json, visible
+from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Exchange, Problem
 
 #: Its services start and end; a slow machine takes most of a minute.
@@ -73,7 +74,7 @@ def find_aiperf(where: Path | None) -> tuple[Path, str]:
     release = re.search(r"\d+\.\d+\.\d+\S*", said)
     if release is None:
         raise EngineError(f"{program}: does not tell its release; {how}")
-    return program, visible(release.group(), 40)
+    return program, shown(release.group(), 40)
 
 
 def put_on(
@@ -142,7 +143,7 @@ def _run(program: Path, folder: Path, limit_s: float) -> None:
         reason = re.search(r"Reason: (.*?) ?(?:Cause:|Service:|Log File:|$)", text)
         tail = reason.group(1) if reason else text[-300:]
         ended = f"not done after {limit_s:.0f} s" if status == -1 else f"exit status {status}"
-        raise EngineError(f"AIPerf: {ended}: {visible(tail, 600)}; correct that and run it again")
+        raise EngineError(f"AIPerf: {ended}: {shown(tail, 600)}; correct that and run it again")
 
 
 class AiperfRun(LoadRun):

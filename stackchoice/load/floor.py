@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stackchoice.errors import EngineError
+from stackchoice.facts.datum import sure
 from stackchoice.load.arrivals import Closed, Load, Poisson, Replay, offsets
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.drive import Drive
@@ -128,7 +129,7 @@ def compare(
             pairs.append((sample, (first - told["received_ns"]) / 1e9, itl))
     if not pairs:
         raise EngineError("the client floor could not be measured: no request of it came through")
-    seen, true = ([s.ttft_s for s, _, _ in pairs], [t for _, t, _ in pairs])
+    seen, true = ([sure(s.ttft_s) for s, _, _ in pairs], [t for _, t, _ in pairs])
     seen_itl = [s.itl_s for s, _, i in pairs if s.itl_s and i]
     true_itl = [i for s, _, i in pairs if s.itl_s and i]
     median = statistics.median
@@ -137,8 +138,8 @@ def compare(
         requests=len(pairs),
         ttft_truth_s=median(true),
         itl_truth_s=median(true_itl) if true_itl else None,
-        ttft_excess_s=median(a - b for a, b in zip(seen, true, strict=True)),  # type: ignore[operator]
-        ttft_error=median(seen) / median(true) - 1,  # type: ignore[type-var, operator]
+        ttft_excess_s=median(a - b for a, b in zip(seen, true, strict=True)),
+        ttft_error=median(seen) / median(true) - 1,
         itl_error=median(seen_itl) / median(true_itl) - 1 if true_itl else None,
         health=health,
     )

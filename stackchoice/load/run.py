@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from stackchoice.errors import InputError
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Record, sure
 from stackchoice.load.arrivals import Closed, Replay, offsets
 from stackchoice.load.drive import Drive, raise_file_limit
 from stackchoice.load.endpoint import Endpoint
@@ -236,9 +236,9 @@ class LoadRun:
         size, tokens = len(json.dumps(request)), request["max_tokens"]
         if not self.meter.take("ask", size, tokens):
             raise InputError(
-                f"spend cap {self.plan.spend.usd} USD: {self.meter.usd:.4f} are spent and the next "  # type: ignore[union-attr]
-                f"request may cost {self.meter.most(size, tokens):.4f}; raise the cap or ask for "
-                "fewer and shorter requests"
+                f"spend cap {sure(self.plan.spend).usd} USD: {self.meter.usd:.4f} are spent and "
+                f"the next request may cost {self.meter.most(size, tokens):.4f}; raise the cap or "
+                "ask for fewer and shorter requests"
             )
         started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         if self.plan.connections == "reuse":

@@ -32,7 +32,8 @@ def file_size(path: Path) -> int:
         reason = getattr(error, "strerror", None) or "no such name"
         refuse(path, f"cannot be read ({reason})", "check the path and the rights")
     if not path.is_file():
-        refuse(path, "is no regular file", "name a file or a folder of a checkpoint")
+        what = "is a folder" if path.is_dir() else "is a pipe or a device, no file"
+        refuse(path, what, "name a file or a folder of a checkpoint")
     return found.st_size
 
 
@@ -107,7 +108,7 @@ def root_of(folder: Path) -> Path:
     return cache if in_cache else resolved
 
 
-def member(folder: Path, name: Any, named_in: str) -> Path:
+def member(folder: Path, name: object, named_in: str) -> Path:
     """Return a file of the folder by its plain name; refuse paths and links that lead out.
 
     Raises
@@ -116,7 +117,7 @@ def member(folder: Path, name: Any, named_in: str) -> Path:
         When the name has path parts, or is a link to somewhere outside the checkpoint.
     """
     plain = isinstance(name, str) and name not in ("", ".", "..") and len(name) <= 255
-    if not plain or any(c in name for c in "/\\\0:"):
+    if not isinstance(name, str) or not plain or any(c in name for c in "/\\\0:"):
         refuse(folder, f"{named_in} names {name!r}, which is no plain file name",
                "a checkpoint's files lie beside each other; download it again")  # fmt: skip
     path = folder / name

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import no_collector
 from stackchoice.facts.records import WeightPart
 from stackchoice.read.architecture import ODD, Architecture, architecture, config_findings
 from stackchoice.read.checkpoint import PRESETS, Checkpoint, content_hash, open_checkpoint
@@ -56,22 +54,18 @@ def inspect_checkpoint(
     ------
     CheckpointError
         When a file is broken, truncated, too large or hostile; one line with the fix.
+
+    Examples
+    --------
+    >>> from stackchoice import inspect_checkpoint
+    >>> from stackchoice.facts import data_dir
+    >>> found = inspect_checkpoint(data_dir() / "samples" / "download-a-NVFP4")
+    >>> found.format, found.architecture.number_of_layers
+    ('config', 64)
     """
     facts = facts or load_facts()
-    with _no_collector():
+    with no_collector():
         return _inspected(open_checkpoint(Path(path), facts), facts, whole_hash)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause the cycle collector: it walks tens of thousands of records, none of them in a cycle."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:

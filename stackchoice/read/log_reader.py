@@ -9,6 +9,7 @@ from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.allocation import MemoryFacts
+from stackchoice.facts.datum import sure
 from stackchoice.facts.yaml import shown
 from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_meaning import finished
@@ -65,7 +66,7 @@ class EngineReader:
         if current is None or self._begins(current, pattern, captured, line):
             if len(self.boots) >= MOST_BOOTS:
                 self.full = True
-                return current  # type: ignore[return-value]
+                return sure(current)
             current = BootBuilder(self.language, line.number)
             for key, pair in self.server.items():
                 current.by_rank[key] = {"": pair}

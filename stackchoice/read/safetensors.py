@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from stackchoice.read.bounded import file_size, parse_json, refuse
 
@@ -99,7 +99,7 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
             refuse(path, f"tensor {name!r} is not described by an object", AGAIN)
         dtype, shape = entry.get("dtype"), entry.get("shape")
         offsets = entry.get("data_offsets")
-        if not isinstance(dtype, str) or not _naturals(shape) or not _naturals(offsets):
+        if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets)):
             refuse(path, f"tensor {name!r} lacks a dtype, a shape or offsets that can be", AGAIN)
         if len(offsets) != 2 or offsets[0] > offsets[1]:
             refuse(path, f"tensor {name!r} has offsets {offsets[:3]}", AGAIN)
@@ -115,7 +115,7 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
     return spans
 
 
-def _naturals(values: Any) -> bool:
+def _naturals(values: object) -> TypeGuard[list[int]]:
     if type(values) is not list or len(values) > 32:
         return False
     return all(type(value) is int and 0 <= value <= MAX_BYTES for value in values)

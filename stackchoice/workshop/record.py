@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from stackchoice.confirm import EmbeddedEngine, Passport, Plan, confirm, probe_machine
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.trials import run, setups
 

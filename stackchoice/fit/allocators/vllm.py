@@ -6,7 +6,7 @@ hybrid block size in ``model_executor/models/config.py``, as cited in ``data/all
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.datum import Record
@@ -51,7 +51,7 @@ class Plan(Record):
 
     def pool_blocks(self, memory_bytes: int) -> int:
         """Blocks that fit into the memory found for the cache."""
-        return max(0, memory_bytes // self.block_bytes)
+        return max(memory_bytes // self.block_bytes, 0)
 
     def request_blocks(self, tokens: int) -> int:
         """Blocks one request of so many tokens may take, window groups at their chunked worst."""
@@ -146,7 +146,7 @@ def plan(launch: Launch) -> Plan:
     )  # fmt: skip
 
 
-def _common(launch: Launch) -> dict:
+def _common(launch: Launch) -> dict[str, Any]:
     settings = launch.settings
     parallel = settings.get("decode_context_parallel") or settings.get(
         "decode_context_parallel_size"
@@ -209,8 +209,8 @@ def _state_mode(launch: Launch, kind: str) -> str:
     """
     if not launch.prefix_caching:
         return "none"
-    stated = launch.settings.get("mamba_cache_mode")
-    own = launch.need("state_mode", kind)
+    stated: str | None = launch.settings.get("mamba_cache_mode")
+    own: str = launch.need("state_mode", kind)
     if stated in (None, "none") or (stated == "all" and kind not in MODE_ALL):
         return own
     return stated
