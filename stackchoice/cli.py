@@ -55,7 +55,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
 UsageError: Any = typer.BadParameter.__bases__[0]
 #: Longer than any error; a path or a name of megabytes is cut.
 MAX_ERROR = 4000
-UsageError = typer.BadParameter.__bases__[0]
 #: The status of a command that Ctrl-C ended.
 STOPPED = 130
 
