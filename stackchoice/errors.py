@@ -35,10 +35,6 @@ class InputError(StackchoiceError):
     """A value given to a panel or to a call cannot be; the text says value, reason and fix."""
 
 
-class ConfigError(StackchoiceError):
-    """A model's config.json could not be read."""
-
-
 class UnknownCacheError(StackchoiceError):
     """A model's config has a layer kind whose cache arithmetic is not known here."""
 

@@ -21,10 +21,10 @@ def read_tree(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
     except OSError as error:
         raise FactsError(f"{path}: cannot be read ({error.strerror}); correct it") from None
     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + raw + b"\0")
-    return _resolve_sources(read_facts(path), path)
+    return with_sources(read_facts(path), path)
 
 
-def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     """Replace ``source: key`` by the entry of the file's own ``sources:`` table."""
     table = tree.pop("sources", {})
     if not isinstance(table, dict):
@@ -47,7 +47,7 @@ def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     return resolved
 
 
-def as_record(record: type[R], row: Any, path: Path) -> R:
+def checked(record: type[R], row: Any, path: Path) -> R:
     """Check one row; what is wrong is said with file, record, field and value."""
     try:
         return record.model_validate(row)

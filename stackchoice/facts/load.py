@@ -15,7 +15,7 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
-from stackchoice.facts.files import as_record, keyed, read_tree, rows_of
+from stackchoice.facts.files import checked, keyed, read_tree, rows_of
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.launch import LaunchForm
@@ -228,10 +228,10 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     lists: dict[str, Any] = {}
     for name in MEMORY:
         lists |= read_tree(folder / name, folder, digest)
-    read["memory"] = as_record(MemoryFacts, lists, folder / MEMORY[-1])
+    read["memory"] = checked(MemoryFacts, lists, folder / MEMORY[-1])
     for name, (key, record) in SINGLE.items():
         tree = read_tree(folder / name, folder, digest)
-        read[key] = as_record(record, tree.get(key, tree), folder / name)
+        read[key] = checked(record, tree.get(key, tree), folder / name)
     read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     if overlay:
@@ -252,10 +252,10 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         read.setdefault(key, [])
         if whole or (folder / name).exists():
             rows = rows_of(read_tree(folder / name, folder, digest), key, folder / name)
-            read[key] += [as_record(record, row, folder / name) for row in rows]
+            read[key] += [checked(record, row, folder / name) for row in rows]
     for name, record in FOLDERS.items():
         read[name] = [
-            as_record(record, read_tree(path, folder, digest), path)
+            checked(record, read_tree(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
     for name, key in TABLES.items():
@@ -296,4 +296,4 @@ def _kernels(folder: Path, digest: Any) -> KernelFacts:
         for key, rows in tree.items():
             named = [{"engine": engine, **row} if engine else row for row in rows]
             lists.setdefault(key, []).extend(named)
-    return as_record(KernelFacts, lists, folder / KERNELS)
+    return checked(KernelFacts, lists, folder / KERNELS)
