@@ -171,7 +171,6 @@ class Endpoint(Record):
 
 def _split(value: str) -> SplitResult:
     """Split an address, refusing what could not be requested or must not be kept."""
-
     # What may hold a password or a key is not repeated.
     told = "base_url" if re.search(r"[@?#]", value) else repr(value)
 
