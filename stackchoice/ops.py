@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stackchoice.facts.datum import Datum, Evidence, Record, entry, sure
+from stackchoice.facts.datum import Datum, Evidence, Record, sure
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Path
 from stackchoice.scenario import NOBODY, Point, Scenario
@@ -81,7 +81,7 @@ def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
         )
         for engine in facts.engines.values()
         for backend in dict.fromkeys(backends)
-        if entry(engine.platforms, backend).value
+        if engine.runs_on(backend)
     ]  # fmt: skip
 
 

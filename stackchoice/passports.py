@@ -53,7 +53,31 @@ def compare_files(
     names: Sequence[str | Path], *, slo: str = "", by: str | None = None,
     vary: Sequence[str] = (), same: Sequence[str] = (), facts: Facts | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compare arms by their files; ``slo`` as ``ttft=0.5,itl=0.03,e2e=10`` in seconds."""
+    """Compare arms by their files, as :func:`stackchoice.compare.compare` does.
+
+    Parameters
+    ----------
+    names
+        Passports, results of other harnesses, or names of shipped passports.
+    slo
+        Objective of a request in seconds, such as ``ttft=0.5,itl=0.03,e2e=10``.
+
+    Raises
+    ------
+    PassportError
+        When a file is missing or is none.
+    InputError
+        With fewer than two arms, or an objective or name that is none.
+
+    Examples
+    --------
+    One repetition has no scatter, so a ratio of 2.5 ranks nothing.
+
+    >>> from stackchoice import compare_files
+    >>> (pair,) = compare_files(["gh200-0.19.1", "gh200-0.26.0-draft2"]).pairs
+    >>> pair.verdict
+    'not comparable'
+    """
     return compare(load_arms(names), facts or load_facts(), slo=read_slo(slo), by=by,
                    vary=vary, same=same)  # fmt: skip
 

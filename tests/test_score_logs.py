@@ -4,8 +4,8 @@ import pytest
 
 from stackchoice.facts.load import load_facts
 from stackchoice.score import score_public
+from stackchoice.score.given import Unknown
 from stackchoice.score.logs import asked_for, read_log
-from stackchoice.score.unknown import Unknown
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from stackchoice.facts.records import Engine
 from stackchoice.fit import request_seconds
 from stackchoice.fit.admissions import NO_PREFIX_CACHING, AdmissionRow
 from stackchoice.fit.prefix import Hit
-from stackchoice.fit.speed import read_bytes
+from stackchoice.fit.stream import read_bytes
 
 Resource = Literal["compute", "bandwidth", "capacity"]
 ENDS = ("low", "middle", "high")

@@ -212,20 +212,30 @@ def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
 
     It is of the arithmetic that the engine's kernels run, where a site knows their path.
     """
+    asked = stream_at(site, facts, point)
+    speed = batch_one_speed(
+        site.model, site.artifact, site.machine, facts.efficiencies, threads=threads_of(site),
+        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
+        shares=[m for m in facts.share_models if m.phase == "decode"], **asked,
+    )  # fmt: skip
+    return {"cache_bytes": asked["cache_bytes"], "speed": speed}
+
+
+def stream_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
+    """Return what a single stream on a site is, beside its model, artifact and machine."""
     flow = traffic(point)
     depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
-    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
-    speed = batch_one_speed(
-        site.model, site.artifact, site.machine, facts.efficiencies, cache_bytes=cache_bytes,
-        devices=site.choice.devices_per_replica, operand=operand_of(site),
-        # This machine's bandwidth was probed, and its engine runs, on one thread.
-        threads="one" if site.choice.id == THIS_MACHINE else "all",
-        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
-        shares=[m for m in facts.share_models if m.phase == "decode"],
-        classes=facts.speed_classes,
-        links=facts.links.values(), interconnect=site.choice.interconnect,
-    )  # fmt: skip
-    return {"cache_bytes": cache_bytes, "speed": speed}
+    return {
+        "cache_bytes": site.layout.bytes_per_sequence(depth) if site.layout else 0,
+        "devices": site.choice.devices_per_replica, "operand": operand_of(site),
+        "classes": facts.speed_classes, "links": facts.links.values(),
+        "interconnect": site.choice.interconnect,
+    }  # fmt: skip
+
+
+def threads_of(site: Site) -> str:
+    """Return ``one`` for this machine, whose probe and engine run on one thread, else ``all``."""
+    return "one" if site.choice.id == THIS_MACHINE else "all"
 
 
 def operand_of(site: Site) -> str | None:

@@ -48,6 +48,12 @@ def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
 
 def break_evens(paths: Paths) -> Iterator[BreakEven]:
     """Break-even at both ends of the throughput interval, without and with people."""
+    for asked in even_asked(paths):
+        yield break_even(**asked)
+
+
+def even_asked(paths: Paths) -> Iterator[dict[str, Any]]:
+    """Return what each break-even is worked out from."""
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None or paths.per_mtok is None:
         return
@@ -60,16 +66,16 @@ def break_evens(paths: Paths) -> Iterator[BreakEven]:
         spare = paths.spares * replica  # paid for, and carries nothing
         for with_people in (False, True):
             for end in ends:
-                yield break_even(
-                    against=f"{line.path}, {ENDS[end]}",
-                    fixed_usd=spare + (_beyond(line, managed) if with_people else 0),
-                    replica_usd=replica,
-                    managed_usd_per_mtok=paths.per_mtok,
-                    capacity_mtok=paths.capacity[end] if paths.capacity else None,
-                    full_capacity_mtok=paths.full.get(end) if paths.full else None,
-                    with_people=with_people,
-                    evidence=weakest(line.evidence, tokens.evidence),
-                )
+                yield {
+                    "against": f"{line.path}, {ENDS[end]}",
+                    "fixed_usd": spare + (_beyond(line, managed) if with_people else 0),
+                    "replica_usd": replica,
+                    "managed_usd_per_mtok": paths.per_mtok,
+                    "capacity_mtok": paths.capacity[end] if paths.capacity else None,
+                    "full_capacity_mtok": paths.full.get(end) if paths.full else None,
+                    "with_people": with_people,
+                    "evidence": weakest(line.evidence, tokens.evidence),
+                }
 
 
 def _curves(paths: Paths, evens: list[BreakEven]) -> Iterator[Curve]:

@@ -125,7 +125,15 @@ class Validity(Record):
 
 
 class Passport(Record):
-    """One arm, measured: four parts, and what the measurement says of the prediction."""
+    """One arm, measured: four parts, and what the measurement says of the prediction.
+
+    Examples
+    --------
+    >>> from stackchoice import Passport
+    >>> from stackchoice.facts import data_dir
+    >>> Passport.load(data_dir() / "samples" / "embedded.passport.json").label
+    'VALID'
+    """
 
     format: Literal["stackchoice-passport/2"] = FORMAT
     arm: str

@@ -21,7 +21,14 @@ def sure(value: T | None) -> T:
 
 
 class Evidence(StrEnum):
-    """How a number is known. The class travels with the number into every chart and report."""
+    """How a number is known. The class travels with the number into every chart and report.
+
+    Examples
+    --------
+    >>> from stackchoice import Evidence
+    >>> [kind.value for kind in Evidence]
+    ['measured', 'reported', 'computed', 'inferred', 'stated', 'assumed']
+    """
 
     MEASURED = "measured"  # here, by the runner
     REPORTED = "reported"  # measured by others, with source
@@ -97,6 +104,13 @@ class Datum(Record, Generic[T]):
 
     An assumption needs no source but must say, in ``note``, why this value was taken.
     ``low`` and ``high`` give the range where a fact is known only as a range.
+
+    Examples
+    --------
+    >>> from stackchoice import Datum, Evidence
+    >>> share = Datum[float](value=0.9, evidence=Evidence.ASSUMED, note="the engine's default")
+    >>> share.known, Datum[float]().known
+    (True, False)
     """
 
     value: T | None = None

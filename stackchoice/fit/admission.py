@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -146,13 +147,17 @@ def with_device(asked: Launch, device: Machine) -> Launch:
 
 
 def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    plan = vllm.plan(asked)
+    return by_blocks(vllm.plan(asked), pool, context)
+
+
+def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
+    """Return what a plan of equal blocks admits in a pool."""
     blocks = plan.pool_blocks(pool)
     concurrency = plan.concurrency(blocks, context)
     steady = plan.steady_blocks(context)
     return {
         "steady_live_sequences": None if steady is None else blocks // steady,
-        "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
+        "live_sequences": math.floor(concurrency), "max_concurrency": concurrency, "blocks": blocks,
         "block_tokens": plan.attention_block_tokens,
         "printed_pool_tokens": plan.printed_tokens(blocks, context),
         "steady_state_note": "".join(plan.notes),

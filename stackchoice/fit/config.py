@@ -145,6 +145,9 @@ def kv_heads(text: dict[str, Any]) -> int:
     return need(text, "num_key_value_heads")
 
 
+#: Keys that count draft layers, in the order they are tried.
+DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
+              "num_mtp_modules", "mtp_num_layers")  # fmt: skip
 #: Keys that count the experts of a mixture, in the words of its config.
 EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 

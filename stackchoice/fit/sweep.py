@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.allocation import release_order
-from stackchoice.facts.datum import Datum, entry
+from stackchoice.facts.datum import Datum
 from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
@@ -102,7 +102,7 @@ def sweep(
         for r, (engine, version) in enumerate(releases):
             barred = _barred(model, artifact, engine, version)
             for m, machine in enumerate(there):
-                platform = entry(engine.platforms, machine.backend).value
+                platform = engine.runs_on(machine.backend)
                 code = NO_PLATFORM if platform is False else barred
                 if code is not None:
                     status[a, m, r, :] = code
@@ -209,7 +209,7 @@ def _pools(facts: Facts, artifact: Artifact, machines: list[Machine]) -> list[in
 
 def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> int | None:
     """Return what rules a release out whatever the machine, or that it is unknown; else None."""
-    loads = entry(engine.formats, artifact.format).value
+    loads = engine.loads(artifact.format)
     if loads is False:
         return NO_FORMAT
     architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]

@@ -123,6 +123,14 @@ def decode_chart(
     return finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
 
 
+def frame_of(chart: alt.LayerChart) -> pd.DataFrame:
+    """Return the numbers that a chart draws: its own, else those of its first layer with any."""
+    for part in (chart, *getattr(chart, "layer", ())):
+        if isinstance(part.data, pd.DataFrame):
+            return part.data
+    return pd.DataFrame()
+
+
 def to_svg(chart: alt.LayerChart) -> str:
     """Return a chart as SVG text, drawn without a browser and without a network."""
     return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])

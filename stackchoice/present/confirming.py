@@ -17,8 +17,7 @@ from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
-from stackchoice.present.hardware import section
-from stackchoice.present.report import Section
+from stackchoice.present.page import Section, section
 from stackchoice.present.widgets import dropdown, error_html, text_field
 
 #: A run of the embedded engine that was recorded, for where it is not installed.

@@ -7,9 +7,8 @@ from pathlib import Path
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
-from stackchoice.present.hardware import section
+from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.read.log_against import Compared
 from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title

@@ -12,8 +12,8 @@ from stackchoice.fit.admission import launch
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.widgets import dropdown, text_field
 
 T = TypeVar("T")

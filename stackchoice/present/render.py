@@ -13,7 +13,8 @@ from stackchoice.choose import Decision
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.notebooks import notebooks_dir
-from stackchoice.present.report import SECTION_MIME, SECTIONS, style
+from stackchoice.present.page import SECTION_MIME, style
+from stackchoice.present.report import SECTIONS
 from stackchoice.scenario import load_scenario, scenario_path
 
 KERNEL = "python3"

@@ -70,6 +70,17 @@ def price(value: Decimal) -> str:
     return f"{Decimal(short).normalize():,f}"
 
 
+def headline(decision: Any) -> str:
+    """Return what is recommended in a few words; that it is too close or unknown is an answer."""
+    close = [o.name for o in decision.options if o.status == "too close to call"]
+    if decision.recommended:
+        return f"{decision.recommended}{', conditionally' if decision.conditions else ''}"
+    if close:
+        return f"Too close to call: {' or '.join(close)}"
+    viable = any(option.status == "viable" for option in decision.options)
+    return "Unknown: no recommendation" if viable else "Nothing survives: no recommendation"
+
+
 def share(value: float | None) -> str:
     """Return a share in percent, or ``unknown``."""
     return UNKNOWN if value is None else f"{value:.0%}"

@@ -12,8 +12,8 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.traffic import WorkloadPreset
+from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.traffic import traffic_table, workload_tables
 from stackchoice.present.widgets import dropdown, error_html, saved_html, text_field
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from pydantic import Field
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Record
-from stackchoice.fit.config import NAMES, head_dim, model_dtype, read, text_config
-from stackchoice.fit.kinds import layer_counts
+from stackchoice.fit.config import DRAFT_KEYS, NAMES, model_dtype, read, text_config
 from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
@@ -20,9 +18,6 @@ from stackchoice.read.values import count_of, dict_of, list_of, text_of
 RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 MAMBA = ("mamba2", "mamba")
 INDEXES = ("index", "block_index")
-#: Keys that count draft layers, in the order they are tried.
-DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
-              "num_mtp_modules", "mtp_num_layers")  # fmt: skip
 #: What may go wrong in a reading of values that are of no sensible type.
 ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,
        OverflowError, StopIteration, RecursionError)  # fmt: skip
@@ -163,19 +158,3 @@ def _one_based(text: dict[str, Any], found: Architecture) -> list[Finding]:
                   for k, v in lists.items()), kind="note",
             )]  # fmt: skip
     return []
-
-
-def kind_counts(config: dict[str, Any]) -> Counter[str]:
-    """Count every layer by kind, those without a cache too (empty where nothing is known)."""
-    try:
-        return Counter(layer_counts(text_config(config)))
-    except (UnknownCacheError, *ODD):
-        return Counter()
-
-
-def plain_head_dim(config: dict[str, Any]) -> int | None:
-    """Return the stated head size, else hidden size over heads; None where neither is there."""
-    try:
-        return head_dim(text_config(config))
-    except (UnknownCacheError, *ODD):
-        return None

@@ -32,7 +32,8 @@ def file_size(path: Path) -> int:
         reason = getattr(error, "strerror", None) or "no such name"
         refuse(path, f"cannot be read ({reason})", "check the path and the rights")
     if not path.is_file():
-        refuse(path, "is no regular file", "name a file or a folder of a checkpoint")
+        what = "is a folder" if path.is_dir() else "is a pipe or a device, no file"
+        refuse(path, what, "name a file or a folder of a checkpoint")
     return found.st_size
 
 

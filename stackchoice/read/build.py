@@ -54,6 +54,14 @@ def inspect_checkpoint(
     ------
     CheckpointError
         When a file is broken, truncated, too large or hostile; one line with the fix.
+
+    Examples
+    --------
+    >>> from stackchoice import inspect_checkpoint
+    >>> from stackchoice.facts import data_dir
+    >>> found = inspect_checkpoint(data_dir() / "samples" / "download-a-NVFP4")
+    >>> found.format, found.architecture.number_of_layers
+    ('config', 64)
     """
     facts = facts or load_facts()
     with no_collector():

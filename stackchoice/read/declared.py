@@ -273,11 +273,17 @@ def activations(said: Said, place: str, encodings: dict[str, Encoding]) -> dict[
     return found
 
 
+def plain_encoding(dtype: str | None) -> str:
+    """Return the encoding of an unquantised number type ("" where it is not known)."""
+    return {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}.get(
+        (dtype or "").removeprefix("torch."), ""
+    )
+
+
 def declared_word(said: Said | None, dtype: str | None, facts: Facts) -> str | None:
     """Return one word for how the weights are stored: a family, ``mixed``, or the plain type."""
     if said is None or not said.best:
-        short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-        return short.get(dtype or "", dtype)
+        return plain_encoding(dtype) or dtype
     if said.mixed:
         return "mixed"
     chosen = next((g for g in said.best if not g.part), said.best[0])

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.fit.config import read
+from stackchoice.fit.config import EXPERTS, read
 from stackchoice.read.values import count_of, dict_of, list_of, text_of
 
-EXPERT_KEYS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 TAKEN_KEYS = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "experts_per_token",
               "moe_topk", "moe_top_k", "moe_k")  # fmt: skip
 #: Per-layer lists, and what they say of a layer with experts.
@@ -25,7 +24,7 @@ MOST_LAYERS = 100_000
 def expert_counts(text: dict[str, Any]) -> tuple[int | None, int | None]:
     """Return the routed experts of a layer and those a token takes (None where no key says)."""
     text = {**dict_of(text.get("ffn_config")), **text}  # DBRX
-    experts = next((n for k in EXPERT_KEYS if (n := _largest(text.get(k)))), None)
+    experts = next((n for k in EXPERTS if (n := _largest(text.get(k)))), None)
     taken = next((n for k in TAKEN_KEYS if (n := _largest(text.get(k)))), None)
     return experts, taken
 

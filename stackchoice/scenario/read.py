@@ -71,6 +71,12 @@ def load_scenario(name: str | Path) -> Scenario:
     ------
     ScenarioError
         One text with file, line, key, value, reason and fix.
+
+    Examples
+    --------
+    >>> from stackchoice import load_scenario
+    >>> load_scenario("json-chat").model.id
+    'Qwen/Qwen3.8-27B'
     """
     path = scenario_path(name)
     try:
@@ -89,7 +95,14 @@ def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
 
 
 def dump_scenario(scenario: Scenario) -> str:
-    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal."""
+    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal.
+
+    Examples
+    --------
+    >>> from stackchoice import dump_scenario, load_scenario
+    >>> dump_scenario(load_scenario("json-chat")).splitlines()[:2]
+    ['schema_version: 1', 'name: json-chat']
+    """
     out = StringIO()
     yaml = YAML(typ="rt")
     yaml.width = 100
@@ -111,6 +124,15 @@ def save_scenario(scenario: Scenario, path: Path | str, *, read: str | None = AN
     ------
     ScenarioError
         When it cannot be written, or was changed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from stackchoice import load_scenario, save_scenario
+    >>> mine = load_scenario("json-chat").model_copy(update={"name": "mine"})
+    >>> load_scenario(save_scenario(mine, Path(mkdtemp(), "mine.yaml"))) == mine
+    True
     """
     return write_whole(path, dump_scenario(scenario), ScenarioError, read=read)
 

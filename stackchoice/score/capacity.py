@@ -15,9 +15,7 @@ from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.prefix import prefix_hit
 from stackchoice.fit.verdict import cache_type_runs, offload_verdict, pool_verdict
 from stackchoice.fit.weights import weights_bytes as resident_bytes
-from stackchoice.score.engines import engine_id
-from stackchoice.score.given import Answer, Given, answers, launch_of, layout_of
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown, engine_id, launch_of, layout_of
 
 #: The least and the most that any device tier batches, where the device is not given.
 TIERS = ("batched_tokens_other", "batched_tokens_160_gib")
@@ -280,8 +278,8 @@ def prefix_cache_hit(given: Given, facts: Facts) -> Answer:
     return {"hit": hit.tokens > 0, "hit_fraction": hit.fraction, "hit_tokens": hit.tokens}
 
 
-ASKS: dict[str, Callable[..., Answer]] = {
-    function.__name__: answers(function)
+ASKS: dict[str, Callable[[Given, Facts], Answer]] = {
+    function.__name__: function
     for function in (
         kv_bytes_per_token, state_bytes_per_sequence, cache_bytes, block_layout, pool_blocks,
         max_model_len, pool_tokens, max_concurrency, weights_bytes, memory_for_cache_bytes, fits,

@@ -9,6 +9,8 @@ from typing import Any
 INFORMATION = ("ceiling_tokens_per_s", "low", "high")
 #: What two printed decimals hide.
 PRINTED_HALF_STEP = {"requests": 0.005}
+#: Share outside a nominal 80 % interval; misses are charged 2 / ALPHA times their distance.
+ALPHA = 0.2
 
 
 def judge(
@@ -26,6 +28,17 @@ def judge(
     reasons = (_key(predicted, key, expected, tolerance) for key, expected in answer.items())
     reason = next((r for r in reasons if r), "")
     return not reason, reason
+
+
+def interval_score(low: float, high: float, value: float) -> tuple[float, bool]:
+    """Return the score of an interval on logarithms, smaller being better, and whether it holds.
+
+    ``width + 2 / ALPHA x distance outside`` (Gneiting and Raftery 2007); on logarithms, so that
+    speeds of different size weigh alike.
+    """
+    low, high, value = math.log(low), math.log(high), math.log(value)
+    outside = max(low - value, value - high, 0.0)
+    return high - low + 2 / ALPHA * outside, not outside
 
 
 def keys_right(

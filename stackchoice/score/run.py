@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from pydantic import Field
@@ -15,11 +16,10 @@ from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.yaml import ordinary, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
-from stackchoice.score.engines import engine_id
-from stackchoice.score.judge import judge, keys_right
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown, engine_id
+from stackchoice.score.judge import interval_score, judge, keys_right
 
 #: What values of a wrong kind or size raise in the arithmetic, wherever it meets them.
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
@@ -163,17 +163,25 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     )  # fmt: skip
 
 
-def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -> dict[str, Any]:
-    function = {
-        **capacity.ASKS, **kernels.ASKS, **speed.ASKS, "read_config": files.read_config,
-        "read_log": logs.read_log,
-    }.get(ask)  # fmt: skip
-    if function is None:
-        raise Unknown(f"no answer to {ask!r} here")
+#: What answers each ask from what is given; speeds also leave a question's own source out.
+ASKS: dict[str, Callable[[Given, Facts], Answer]] = {
+    **capacity.ASKS, "kernel_path": kernels.kernel_path, "read_config": files.read_config,
+    "read_log": logs.read_log,
+}  # fmt: skip
+
+
+def _answer(ask: str, given: Given, facts: Facts, source: str | None) -> Answer:
     try:
-        found = function(given, facts, source_url=source)
+        if ask in speed.ASKS:
+            found = speed.ASKS[ask](given, facts, source)
+        elif ask in ASKS:
+            found = ASKS[ask](given, facts)
+        else:
+            raise Unknown(f"no answer to {ask!r} here")
     except StackchoiceError as error:
         raise error if isinstance(error, Unknown) else Unknown(str(error)) from None
+    except KeyError as error:
+        raise Unknown(f"{error} is not given") from None
     except UNREADABLE as error:  # one odd question is unknown, and never ends the others
         raise Unknown(f"what is given cannot be read ({type(error).__name__}: {error})") from None
     odd = [key for key, v in found.items() if isinstance(v, float) and not math.isfinite(v)]
@@ -208,15 +216,8 @@ def _tally(lines: list[Line], answers: dict[str, dict[str, Any]]) -> Tally:
 
 
 def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Coverage, median high/low and mean interval score of the lines that ask for an interval.
-
-    The interval score of a nominal 80 % interval, on logarithms so that speeds of different
-    size weigh alike: ``width + 2 / 0.2 x distance outside`` (Gneiting and Raftery 2007).
-    """
-    from math import log
-    from statistics import mean, median
-
-    widths, hits, scores = [], [], []
+    """Coverage, median high/low and mean interval score of the lines that ask for an interval."""
+    widths, found = [], []
     for line in lines:
         row = answers[line.id]
         if row.get("tolerance") is not None or not line.predicted:
@@ -228,12 +229,11 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
         )  # fmt: skip
         if not (low and high and value and value > 0):
             continue
-        outside = max(0.0, log(low) - log(value), log(value) - log(high))
         widths.append(high / low)
-        hits.append(outside == 0)
-        scores.append(log(high) - log(low) + 10 * outside)
+        found.append(interval_score(low, high, value))
     if not widths:
         return {}
+    scores, hits = zip(*found, strict=True)
     return {
         "coverage": mean(hits), "median_width": median(widths), "interval_score": mean(scores),
     }  # fmt: skip
@@ -241,8 +241,6 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
 
 def _assumed_lines() -> dict[str, str]:
     """Return the source cases that rest on assumed settings, with the reason."""
-    from stackchoice.facts.yaml import read_yaml
-
     return dict(read_yaml(data_dir() / "ledger_only.yaml")["cases"])
 
 

@@ -30,7 +30,7 @@ def measure_log(
     path: Path | str, facts: Facts, *, model: str | None = None, time_unit: str | None = None,
     window_s: int | None = None, block_tokens: int | None = None,
 ) -> Measured:  # fmt: skip
-    """Measure a request log.
+    r"""Measure a request log.
 
     Parameters
     ----------
@@ -49,6 +49,19 @@ def measure_log(
     ------
     TrafficError
         When the file cannot be read or no row can be used; the text never quotes a row.
+
+    Examples
+    --------
+    Half a minute of traffic has lengths, and no peak factor.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from stackchoice import load_facts, measure_log
+    >>> log = Path(mkdtemp(), "log.csv")
+    >>> _ = log.write_text("timestamp_s,input_tokens,output_tokens\n0,900,60\n30,1100,80\n")
+    >>> found = measure_log(log, load_facts())
+    >>> found.input_tokens.mean, found.peak.factor
+    (1000.0, None)
     """
     path = Path(path)
     meter = _Meter(Fields(facts.log_columns), model, time_unit, block_tokens)

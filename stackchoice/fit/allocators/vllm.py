@@ -51,7 +51,7 @@ class Plan(Record):
 
     def pool_blocks(self, memory_bytes: int) -> int:
         """Blocks that fit into the memory found for the cache."""
-        return max(0, memory_bytes // self.block_bytes)
+        return max(memory_bytes // self.block_bytes, 0)
 
     def request_blocks(self, tokens: int) -> int:
         """Blocks one request of so many tokens may take, window groups at their chunked worst."""

@@ -14,8 +14,8 @@ from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.kernels import NARROWNESS, Arithmetic, Chip, KernelRow, Phase
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine, WeightPart
-from stackchoice.fit.moment import Moment, reached, read_moment
 from stackchoice.fit.path.chips import best_operand, chip_of
+from stackchoice.fit.release import Moment, reached, read_moment
 
 PHASES: tuple[Phase, ...] = ("prefill", "decode")
 

@@ -9,15 +9,12 @@ from stackchoice.facts.datum import Datum, Evidence, Record, entry
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.fit.admission import admit
-from stackchoice.fit.config import text_config
-from stackchoice.fit.moment import Moment, reached, read_moment
+from stackchoice.fit.config import DRAFT_KEYS, text_config
 from stackchoice.fit.path.resolve import KernelPath
-from stackchoice.fit.release import read_release
+from stackchoice.fit.release import Moment, reached, read_moment, read_release
 
 #: Rules of admission that follow an engine's own allocator.
 OWN_RULES = ("block_groups", "token_pool", "cells")
-#: Keys of a config that count draft layers.
-DRAFT = ("mtp_num_hidden_layers", "num_nextn_predict_layers", "num_mtp_layers")
 RECURRENT = ("linear_attention", "mamba")
 #: Features without which nothing starts.
 GATES = ("file format", "registered")
@@ -65,7 +62,7 @@ def caught_up(
     found = [_format(engine, file_format)] if file_format else []
     found += [_registered(engine, name, moment, facts), _cache(config, engine, release, facts)]
     text = text_config(config)
-    if any(text.get(key) or config.get(key) for key in DRAFT):
+    if any(text.get(key) or config.get(key) for key in DRAFT_KEYS):
         found.append(_supported("draft head", "draft_head", engine, name, moment, facts))
     if _recurrent(text):
         found.append(_prefix_caching(engine, release, facts))
