@@ -26,7 +26,6 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import shown_lines
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
@@ -100,6 +99,8 @@ def main() -> NoReturn:
 
 def _end(text: str, status: int = 2) -> NoReturn:
     """Print one line that no name in it can break, and end."""
+    from stackchoice.facts.yaml import shown_lines
+
     print(f"stackchoice: {shown_lines(text)}", file=sys.stderr)
     sys.exit(status)
 
