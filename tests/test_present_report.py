@@ -20,8 +20,8 @@ from stackchoice.facts import Evidence, data_dir
 from stackchoice.facts.interval import Interval
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present import render
-from stackchoice.present.render import render_report
 from stackchoice.present.page import SECTION_MIME
+from stackchoice.present.render import render_report
 from stackchoice.present.report import SECTIONS, Report, prepare
 from stackchoice.present.text import CLASSES
 

@@ -60,10 +60,10 @@ class Picture:
         return charts.frame_of(self.chart)
 
     def _ipython_display_(self) -> None:
-        from IPython.display import HTML, display
+        from IPython.display import display
 
         display(self.chart)
-        display(HTML(section("picture", drawn=(self.chart, self.spoken)).html))
+        display(section("picture", drawn=(self.chart, self.spoken)))
 
 
 class Reasons:
