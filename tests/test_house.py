@@ -77,6 +77,8 @@ MAY_IMPORT = {
         "scenario",
         "score",
         "this_machine",
+        "importers",
+        "sweep",
         "traffic",
         "version",
         "why",
