@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
 from stackchoice.choose.decision import Candidate, Question
-from stackchoice.choose.interactive import LIMITS
 from stackchoice.choose.judge import Failure, first_failure, verdict
-from stackchoice.choose.kernels import fallback_text
-from stackchoice.choose.memo import Memo
-from stackchoice.choose.site import (
-    Place,
-    Site,
-    operand_of,
-    places,
-    served,
-    speed_at,
-    traffic,
-)
+from stackchoice.choose.limits import LIMITS
+from stackchoice.choose.site import Place, Site, places, served, with_speed
 from stackchoice.facts.datum import Evidence, weakest
-from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
-from stackchoice.scenario import Point, Scenario
 
 
 @dataclass
@@ -39,16 +27,24 @@ class Judged:
     engine: Engine
     place: Place
     standing: Standing
-    asked: Callable[[Site, Place, Engine], tuple[Site, Failure]]
+    case: Case
+    limits: bool
     veto: tuple[Question, str] | None = None
 
     @cached_property
     def _found(self) -> tuple[Site | None, Failure]:
-        so_far = self.standing
+        so_far, case = self.standing, self.case
         if so_far.failed or so_far.site is None:
             return so_far.site, (so_far.failed, so_far.unknown)
-        site, (failed, more) = self.asked(so_far.site, self.place, self.engine)
-        return site, (failed or self.veto, so_far.unknown + more)
+        site = served(with_speed(so_far.site, case), case.flow)
+        failed, unknown = first_failure(traffic_checks(case, site, limits=self.limits))
+        if failed is None:
+            failed, more = case.recall(
+                ("team", self.engine.id, self.place.number),
+                lambda here: first_failure(team_checks(here, self.engine, self.place)),
+            )
+            unknown = unknown + more
+        return site, (failed or self.veto, so_far.unknown + unknown)
 
     @property
     def site(self) -> Site | None:
@@ -118,50 +114,36 @@ class Judged:
         )
 
 
-def judge_all(
-    scenario: Scenario, facts: Facts, point: Point, memo: Memo,
-    veto: tuple[Question, str] | None = None,
-) -> list[Judged]:  # fmt: skip
+def judge_all(case: Case, veto: tuple[Question, str] | None = None) -> list[Judged]:
     """Judge every engine at every place: the first hard fact that fails eliminates it.
 
     ``veto`` is what rules out all that would otherwise survive.
     """
-    there = memo.recall(("places",), point, facts, lambda _, f: places(scenario, f))
-    standings = memo.recall(
-        ("standings",), point, facts, lambda p, f: _standings(scenario, f, p, there, memo)
-    )
-    flow = traffic(point)
-    limits = any(point[path] is not None for path in LIMITS)
-
-    def asked(start: Site, place: Place, engine: Engine) -> tuple[Site, Failure]:
-        own = memo.recall(
-            ("speed", place.choice, place.artifact.id, operand_of(start)), point, facts,
-            lambda p, f: speed_at(start, f, p),
-        )  # fmt: skip
-        site = served(start, own, facts, flow)
-        failed, unknown = first_failure(traffic_checks(scenario, point, site, flow, limits=limits))
-        if failed is None:
-            failed, more = memo.recall(
-                ("team", engine.id, place.choice), point, facts,
-                lambda p, _: first_failure(team_checks(scenario, p, engine, place)),
-            )  # fmt: skip
-            unknown = unknown + more
-        return site, (failed, unknown)
-
-    return [Judged(engine, place, so_far, asked, veto) for engine, place, so_far in standings]
+    limits = any(case[path] is not None for path in LIMITS)
+    standings = case.recall(("standings",), _standings)
+    return [Judged(*found, case, limits, veto) for found in standings]
 
 
-def _standings(
-    scenario: Scenario, facts: Facts, point: Point, there: list[Place], memo: Memo
-) -> list[tuple[Engine, Place, Standing]]:
+def _standings(case: Case) -> list[tuple[Engine, Place, Standing]]:
     """What the traffic does not move: how far each engine comes at each place."""
     return [
-        (engine, place, memo.recall(
-            ("standing", engine.id, place.choice, place.artifact.id), point, facts,
-            lambda p, f, e=engine, w=place: standing(scenario, f, p, e, w, memo),
+        (engine, place, case.recall(
+            ("standing", engine.id, place.number),
+            lambda here, e=engine, p=place: standing(here, e, p),
         ))
-        for place in there for engine in facts.engines.values()
+        for place in case.recall(("places",), places) for engine in case.facts.engines.values()
     ]  # fmt: skip
+
+
+def fallback_text(site: Site | None) -> str:
+    """Say which parts run in wider activations than the file asks for; empty where none does."""
+    if site is None or site.kernels is None:
+        return ""
+    said = {
+        f"{part.encoding.name} runs as {part.prefill.arithmetic} ({part.prefill.kernel})"
+        for part in site.kernels.fallbacks if part.encoding
+    }  # fmt: skip
+    return f"not as the file asks: {', '.join(sorted(said))}" if said else ""
 
 
 def _kept(site: Site | None) -> str:

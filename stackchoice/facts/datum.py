@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import Annotated, Generic, TypeVar
@@ -117,3 +118,9 @@ class Datum(Record, Generic[T]):
     def known(self) -> bool:
         """Whether there is a value at all."""
         return self.value is not None
+
+
+def value_of(table: Mapping[str, Datum[T]], key: str) -> T | None:
+    """Return what a table of facts says under a key (None: nothing)."""
+    found = table.get(key)
+    return None if found is None else found.value

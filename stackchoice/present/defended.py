@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 from stackchoice.choose import decide
 from stackchoice.choose.against import Comparison, ReleaseRow
-from stackchoice.choose.defence import Bar, Defence, Tornado
-from stackchoice.choose.defend import defend
+from stackchoice.choose.defend import Bar, Defence, Tornado, defend
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
