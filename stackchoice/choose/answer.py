@@ -38,15 +38,14 @@ VETO: tuple[Question, str] = (
 class Answer:
     """Everything that was concluded at one point.
 
-    ``chosen`` is the best self-hosted configuration, ``best`` the same in words; ``offered`` are
-    the judged sellers, ``seller`` and ``bought`` the best of them.
+    ``chosen`` is the best self-hosted configuration; ``offered`` are the judged sellers,
+    ``seller`` and ``bought`` the best of them.
     """
 
     case: Case
     judged: list[Judged]
     offered: list[Offered]
     chosen: Judged | None
-    best: Candidate | None
     best_rule: PushResult | None
     seller: Candidate | None
     bought: tuple[Seller, Offer] | None
@@ -57,6 +56,11 @@ class Answer:
     tokens: Volume | None
     ways: list[Way]
     verdict: Recommendation
+
+    @cached_property
+    def best(self) -> Candidate | None:
+        """The best self-hosted configuration in words."""
+        return self.chosen and self.chosen.candidate()
 
     @property
     def site(self) -> Site | None:
@@ -91,7 +95,6 @@ def answer(case: Case) -> Answer:
     found_conflicts = conflicts(results, alive)
     rule, engine_id = _favourite(results, alive)
     chosen = field.best[engine_id] if engine_id else None
-    best = chosen and chosen.candidate()
     unsettled = [c for c in found_conflicts if not c.settled and engine_id in c.engines]
     tied = next(
         (case.facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
@@ -101,14 +104,15 @@ def answer(case: Case) -> Answer:
     taken = best_seller(offered, tokens)
     bought, seller = (taken[:2], taken[2]) if taken else (None, None)
     lines = path_lines(case, chosen and chosen.site, bought, tokens)
-    ways = open_ways(case, best, chosen and chosen.site, seller, lines)
+    ways = open_ways(case, chosen, seller, lines)
     verdict = recommend(
-        case, ways, best=best, best_rule=rule, tied_with=None if seller else tied, pushes=results,
+        case, ways, chosen=chosen, best_rule=rule, tied_with=None if seller else tied,
+        pushes=results,
         sellers=[c for _, _, c in offered] or [nobody_sells(case)],
         fit_unknown=not field.best and any(j.alive for j in judged),
     )  # fmt: skip
     return Answer(
-        case=case, judged=judged, offered=offered, chosen=chosen, best=best, best_rule=rule,
+        case=case, judged=judged, offered=offered, chosen=chosen, best_rule=rule,
         seller=seller, bought=bought, pushes=results,
         conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
         ops=ops(case.scenario, case.point, case.facts), lines=lines, tokens=tokens, ways=ways,
@@ -135,7 +139,8 @@ class Field:
     """
 
     def __init__(self, judged: list[Judged]) -> None:
-        self._fitting = sorted((j for j in judged if j.fits), key=Judged.rank, reverse=True)
+        fitting = [j for j in judged if j.standing.fits]
+        self._fitting = sorted(fitting, key=lambda j: j.standing.rank, reverse=True)
 
     @cached_property
     def best(self) -> dict[str, Judged]:

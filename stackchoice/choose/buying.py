@@ -153,7 +153,7 @@ class Purchase:
 
 
 def purchase(case: Case, site: Site, count: int | None = None) -> Purchase | None:
-    """Return the servers to buy for the replicas (or ``count``); None where nobody lists the machine.
+    """Return the servers to buy for the replicas (or ``count``); None where no list has them.
 
     Of the listed sizes the one whose servers cost least together; a replica is not spread over
     servers where one holds it. The team's own quote replaces the price of a server. Hardware that

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Question
@@ -29,9 +31,35 @@ class Standing:
     no admission: ``site`` is then None.
     """
 
-    failed: tuple[Question, str] | None = None
-    unknown: list[str] = field(default_factory=list)
+    engine: Engine
+    place: Place
+    failed: tuple[Question, str] | None
+    unknown: list[str]
     site: Site | None = None
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether its weights are known to fit."""
+        return not self.failed and self.site is not None and self.site.row.pool_bytes is not None
+
+    @cached_property
+    def rank(self) -> tuple[Any, ...]:
+        """Orders configurations of an engine: highest precision, then capacity.
+
+        Quantising is a cure for what does not fit, so it is not taken where nothing ails.
+        """
+        place, site = self.place, self.site
+        return (
+            place.artifact.weight_bits.value or 0,
+            -place.choice.devices_per_replica,
+            (site and site.live_sequences) or 0,
+            # Still equal: never by the order in which somebody wrote the machines down.
+            place.choice.already_owned,
+            (site and site.row.pool_bytes) or 0,
+            place.choice.count,
+            place.machine.id,
+            place.artifact.id,
+        )
 
 
 def standing(case: Case, engine: Engine, place: Place) -> Standing:
@@ -39,7 +67,7 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
     before = [*_licence(case.scenario, engine, place), *_software(engine, place)]
     failed, unknown = first_failure(before)
     if failed:
-        return Standing(failed, unknown)
+        return Standing(engine, place, failed, unknown)
     path = case.recall(
         ("kernels", engine.id, place.number),
         lambda here: artifact_path(
@@ -49,10 +77,10 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
     failed, more = first_failure(_kernels(engine, place, path))
     unknown = unknown + more
     if failed:
-        return Standing(failed, unknown)
+        return Standing(engine, place, failed, unknown)
     site = admitted(replace(site_of(place, case), kernels=path), engine, case)
     failed, more = first_failure(_memory(case, site))
-    return Standing(failed, unknown + more, site)
+    return Standing(engine, place, failed, unknown + more, site)
 
 
 def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
@@ -67,7 +95,7 @@ def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
 
 def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     """Yield what the workload needs of the engine, then what the team can fund."""
-    yield from _needs(case, engine)
+    yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
     limit, wanted = case["money.can_fund_devices"], place.choice.devices_per_replica
     if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"

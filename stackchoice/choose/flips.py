@@ -106,7 +106,7 @@ def label(path: str) -> str:
 
 def outcome(found: Answer) -> Outcome:
     """What counts as the answer: the recommendation and the best self-hosted option."""
-    return found.verdict.option, found.best.option if found.best else None
+    return found.verdict.option, found.engine.name if found.engine else None
 
 
 def range_flips(

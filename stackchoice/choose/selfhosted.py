@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from stackchoice.choose.case import Case
 from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
 from stackchoice.choose.decision import Candidate, Question
 from stackchoice.choose.judge import Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
-from stackchoice.choose.site import Place, Site, places, served, with_speed
+from stackchoice.choose.site import Site, places, served
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.records import Engine
 
@@ -24,25 +23,25 @@ class Judged:
     that a decision comes to look at.
     """
 
-    engine: Engine
-    place: Place
     standing: Standing
     case: Case
     limits: bool
     veto: tuple[Question, str] | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, at its newest release."""
+        return self.standing.engine
 
     @cached_property
     def _found(self) -> tuple[Site | None, Failure]:
         so_far, case = self.standing, self.case
         if so_far.failed or so_far.site is None:
             return so_far.site, (so_far.failed, so_far.unknown)
-        site = served(with_speed(so_far.site, case), case.flow)
+        site = served(so_far.site, case)
         failed, unknown = first_failure(traffic_checks(case, site, limits=self.limits))
         if failed is None:
-            failed, more = case.recall(
-                ("team", self.engine.id, self.place.number),
-                lambda here: first_failure(team_checks(here, self.engine, self.place)),
-            )
+            failed, more = first_failure(team_checks(case, self.engine, site))
             unknown = unknown + more
         return site, (failed or self.veto, so_far.unknown + unknown)
 
@@ -71,33 +70,9 @@ class Judged:
         """Whether no hard fact failed and none is unknown."""
         return self.alive and not self.unknown
 
-    @property
-    def fits(self) -> bool:
-        """Whether its weights are known to fit, whatever the traffic."""
-        site = self.standing.site
-        return not self.standing.failed and site is not None and site.row.pool_bytes is not None
-
-    def rank(self) -> tuple[Any, ...]:
-        """Order configurations of an engine: highest precision, then capacity.
-
-        Quantising is a cure for what does not fit, so it is not taken where nothing ails.
-        """
-        place, site = self.place, self.standing.site
-        return (
-            place.artifact.weight_bits.value or 0,
-            -place.choice.devices_per_replica,
-            (site and site.live_sequences) or 0,
-            # Still equal: never by the order in which somebody wrote the machines down.
-            place.choice.already_owned,
-            (site and site.row.pool_bytes) or 0,
-            place.choice.count,
-            place.machine.id,
-            place.artifact.id,
-        )
-
     def candidate(self) -> Candidate:
         """Return the candidate; its numbers are None where the file already ruled it out."""
-        place, site = self.place, self.site
+        place, site = self.standing.place, self.site
         return Candidate(
             option=self.engine.name,
             engine=self.engine.name,
@@ -120,17 +95,16 @@ def judge_all(case: Case, veto: tuple[Question, str] | None = None) -> list[Judg
     ``veto`` is what rules out all that would otherwise survive.
     """
     limits = any(case[path] is not None for path in LIMITS)
-    standings = case.recall(("standings",), _standings)
-    return [Judged(*found, case, limits, veto) for found in standings]
+    return [Judged(one, case, limits, veto) for one in case.recall(("standings",), _standings)]
 
 
-def _standings(case: Case) -> list[tuple[Engine, Place, Standing]]:
+def _standings(case: Case) -> list[Standing]:
     """What the traffic does not move: how far each engine comes at each place."""
     return [
-        (engine, place, case.recall(
+        case.recall(
             ("standing", engine.id, place.number),
             lambda here, e=engine, p=place: standing(here, e, p),
-        ))
+        )
         for place in case.recall(("places",), places) for engine in case.facts.engines.values()
     ]  # fmt: skip
 

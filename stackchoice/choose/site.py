@@ -9,12 +9,13 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.traffic import Traffic
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit import (
     CacheLayout,
     FitRow,
     Speed,
-    batch_one_speed,
+    Stream,
     cache_layout,
     fit_row,
     request_seconds,
@@ -85,13 +86,7 @@ class Site(Place):
 
         None where lengths or speed are not known.
         """
-        prefill = flow.prefill_at(self.reuse, end)
-        if prefill is None or not flow.output_tokens:
-            return None
-        return request_seconds(
-            self.speed, self.artifact, share=end, batch=batch, cache_bytes=self.cache_bytes,
-            prefill_tokens=prefill, output_tokens=flow.output_tokens,
-        )  # fmt: skip
+        return _seconds(self.artifact, self.speed, self.cache_bytes, self.reuse, flow, end, batch)
 
 
 def places(case: Case) -> list[Place]:
@@ -173,23 +168,25 @@ def _reuse(asked: Launch) -> ReuseRule | None:
         return None
 
 
-def with_speed(site: Site, case: Case) -> Site:
-    """Return the site with the speed of one stream, at the depth that requests have on average.
+def stream_speed(site: Site, case: Case) -> tuple[int, Speed]:
+    """Return the cache of the depth that requests have on average, and one stream's speed there.
 
     It is of the arithmetic that the engine's kernels run, where a site knows their path.
     """
-    cache_bytes, speed = case.recall(
-        ("speed", site.number, site.operand), lambda here: _speed(site, here)
-    )
-    return replace(site, cache_bytes=cache_bytes, speed=speed)
+    key = (site.number, site.operand)
+
+    def work(here: Case) -> tuple[int, Speed]:
+        depth = int((here.flow.input_tokens or 0) + (here.flow.output_tokens or 0) / 2)
+        cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
+        stream = here.recall(("stream", key), lambda there: _stream(site, there.facts))
+        return cache_bytes, stream.speed(cache_bytes=cache_bytes)
+
+    return case.recall(("speed", key), work)
 
 
-def _speed(site: Site, case: Case) -> tuple[int, Speed]:
-    facts, flow = case.facts, case.flow
-    depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
-    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
-    return cache_bytes, batch_one_speed(
-        site.model, site.artifact, site.machine, facts.efficiencies, cache_bytes=cache_bytes,
+def _stream(site: Site, facts: Facts) -> Stream:
+    return Stream(
+        site.model, site.artifact, site.machine, facts.efficiencies,
         devices=site.choice.devices_per_replica, operand=site.operand,
         # This machine's bandwidth was probed, and its engine runs, on one thread.
         threads="one" if site.choice.id == THIS_MACHINE else "all",
@@ -200,18 +197,22 @@ def _speed(site: Site, case: Case) -> tuple[int, Speed]:
     )  # fmt: skip
 
 
-def served(site: Site, flow: Traffic) -> Site:
-    """Return a site :func:`with_speed` with what a full replica serves, and what the peak takes."""
-    live = site.live_sequences
-    if not live:
-        return site
-    slow, middle, fast = (site.seconds(flow, end, live) for end in ENDS)
-    replica = requests_per_s((slow, middle, fast), live)
-    if slow is None or middle is None or fast is None or replica is None:
-        return site
+def served(site: Site, case: Case) -> Site:
+    """Return the site with one stream's speed, what a full replica serves, what the peak takes."""
+    (cache_bytes, speed), flow, live = stream_speed(site, case), case.flow, site.live_sequences
+    found = [
+        _seconds(site.artifact, speed, cache_bytes, site.reuse, flow, end, live) if live else None
+        for end in ENDS
+    ]
+    slow, middle, fast = found
+    replica = requests_per_s(found, live or 0)
+    if slow is None or middle is None or fast is None or replica is None or not live:
+        return replace(site, cache_bytes=cache_bytes, speed=speed)
     peak = flow.peak_per_s
     return replace(
         site,
+        cache_bytes=cache_bytes,
+        speed=speed,
         replica=replica,
         reply_s=Interval(
             low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
@@ -223,6 +224,19 @@ def served(site: Site, flow: Traffic) -> Site:
             _replicas(flow, replica.high, live, fast[0]),
             _replicas(flow, replica.low, live, slow[0]),
         ),
+    )  # fmt: skip
+
+
+def _seconds(
+    artifact: Artifact, speed: Speed, cache_bytes: int, reuse: ReuseRule | None, flow: Traffic,
+    end: str, batch: int,
+) -> tuple[float, float] | None:  # fmt: skip
+    prefill = flow.prefill_at(reuse, end)
+    if prefill is None or not flow.output_tokens:
+        return None
+    return request_seconds(
+        speed, artifact, share=end, batch=batch, cache_bytes=cache_bytes, prefill_tokens=prefill,
+        output_tokens=flow.output_tokens,
     )  # fmt: skip
 
 

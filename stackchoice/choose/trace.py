@@ -5,7 +5,7 @@ from __future__ import annotations
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.shape import Shape
-from stackchoice.choose.site import Site, places, site_of, with_speed
+from stackchoice.choose.site import Site, places, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
@@ -21,7 +21,7 @@ def fit_numbers(main: Answer) -> Fit:
     """
     site, case = main.site, main.case
     if site is None and (there := places(case)):
-        site = with_speed(site_of(there[0], case), case)
+        site = served(site_of(there[0], case), case)
     model, context = case.scenario.model.id, case["workload.context_tokens"]
     if site is None:
         return Fit(

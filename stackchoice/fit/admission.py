@@ -173,10 +173,10 @@ def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
 
 
 def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    live = llamacpp.fixed_slots(asked, pool, context)
     one = llamacpp.cells(asked, context, sequences=1, unified=False)
     return {
-        "live_sequences": live, "max_concurrency": pool / one.total_bytes,
+        "live_sequences": max(0, pool // one.total_bytes),
+        "max_concurrency": pool / one.total_bytes,
         "block_tokens": asked.need("cell_padding"),
         "notes": [f"{one.total_bytes:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
