@@ -15,7 +15,7 @@ from stackchoice.choose.selfhosted import Judged, judge_all
 from stackchoice.choose.site import Site
 from stackchoice.cost import CostLine, Volume
 from stackchoice.facts.records import Engine, Offer, Seller
-from stackchoice.ops import Ops, ops
+from stackchoice.ops import Ops, ops, vetoed
 from stackchoice.workload import (
     Conflict,
     PushResult,
@@ -51,7 +51,6 @@ class Answer:
     bought: tuple[Seller, Offer] | None
     pushes: list[PushResult]
     conflicts: list[Conflict]
-    ops: Ops
     lines: list[CostLine]
     tokens: Volume | None
     ways: list[Way]
@@ -61,6 +60,11 @@ class Answer:
     def best(self) -> Candidate | None:
         """The best self-hosted configuration in words."""
         return self.chosen and self.chosen.candidate()
+
+    @cached_property
+    def ops(self) -> Ops:
+        """What the team has, against what serving by itself asks of it."""
+        return ops(self.case.scenario, self.case.point, self.case.facts)
 
     @property
     def site(self) -> Site | None:
@@ -115,14 +119,14 @@ def answer(case: Case) -> Answer:
         case=case, judged=judged, offered=offered, chosen=chosen, best_rule=rule,
         seller=seller, bought=bought, pushes=results,
         conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
-        ops=ops(case.scenario, case.point, case.facts), lines=lines, tokens=tokens, ways=ways,
+        lines=lines, tokens=tokens, ways=ways,
         verdict=verdict,
     )  # fmt: skip
 
 
 def _survey(case: Case) -> tuple[list[Judged], Field, list[PushResult]]:
     """Judge everything and see where the rules point: what no price and no salary moves."""
-    veto = VETO if ops(case.scenario, case.point, case.facts).veto else None
+    veto = VETO if vetoed(case.scenario, case.point) else None
     judged = judge_all(case, veto)
     field = Field(judged)
     results = pushes(case.facts.rules, _situation(case, field))

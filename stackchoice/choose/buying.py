@@ -51,7 +51,14 @@ def rental(case: Case, site: Site) -> Rental | None:
     Of each seller's listing only the newest price counts. None where nobody sells it on these
     terms.
     """
-    quote, count = case["money.usd_per_device_hour"], devices(site)
+    count = devices(site)
+    return case.recall(
+        ("rental", site.machine.id, count), lambda here: _cheapest(here, site.machine.id, count)
+    )
+
+
+def _cheapest(case: Case, machine: str, count: int) -> Rental | None:
+    quote = case["money.usd_per_device_hour"]
     if quote is not None:
         known = case.point.inputs["money.usd_per_device_hour"]
         return _rental(
@@ -61,7 +68,7 @@ def rental(case: Case, site: Site) -> Rental | None:
         )  # fmt: skip
     listed = [
         _listed(case, count, price)
-        for price in newest(case.facts.hours, site.machine.id)
+        for price in newest(case.facts.hours, machine)
         if price.kind in case.scenario.money.rental_terms
     ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)
@@ -159,7 +166,13 @@ def purchase(case: Case, site: Site, count: int | None = None) -> Purchase | Non
     servers where one holds it. The team's own quote replaces the price of a server. Hardware that
     no list has is taken a replica a server, with the power of its boards and an assumed host.
     """
-    group, count = site.choice.devices_per_replica, count or replicas(site)
+    count = count or replicas(site)
+    key = ("purchase", site.machine.id, site.choice.devices_per_replica, count)
+    return case.recall(key, lambda here: _servers(here, site, count))
+
+
+def _servers(case: Case, site: Site, count: int) -> Purchase | None:
+    group = site.choice.devices_per_replica
     listed = [s for s in case.facts.servers[::-1] if s.machine == site.machine.id]
     largest = max((s.devices for s in listed), default=0)
     layouts = [

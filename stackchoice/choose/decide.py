@@ -32,6 +32,7 @@ from stackchoice.choose.trace import fit_numbers, trace
 from stackchoice.errors import ScenarioError, known_names
 from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
+from stackchoice.facts.place import no_collector
 from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
@@ -52,8 +53,12 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
-    case = likely_case(scenario, facts)
-    main = answer(case)
+    with no_collector():
+        return _decision(likely_case(scenario, facts))
+
+
+def _decision(case: Case) -> Decision:
+    scenario, facts, main = case.scenario, case.facts, answer(case)
     cost = compare(case, main.site, main.offer, main.tokens, main.lines)
     changes = flips(main)
     options = _options(main)

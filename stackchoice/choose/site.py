@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from stackchoice.capacity import replicas_at_peak
 from stackchoice.choose.case import Case
@@ -57,7 +58,8 @@ class Site(Place):
     """One artifact on one machine: the numbers of question 1.
 
     Memory, whatever the engine, as :func:`site_of` returns it; :func:`admitted` adds what an engine
-    release admits, :func:`served` how fast one stream is and what a replica serves.
+    release admits, :func:`served` how fast one stream is and what a replica serves. ``slow_s`` and
+    ``fast_s`` are seconds in prefill and decode of a request in a full pool, at either end.
     """
 
     layout: CacheLayout | None
@@ -72,6 +74,8 @@ class Site(Place):
     reuse: ReuseRule | None = None
     replica: Interval | None = None
     reply_s: Interval | None = None
+    slow_s: tuple[float, float] | None = None
+    fast_s: tuple[float, float] | None = None
     needed_concurrency: float | None = None
     needed_at_fast_end: float | None = None
     replicas_needed: tuple[int, int] | None = None
@@ -86,7 +90,13 @@ class Site(Place):
 
         None where lengths or speed are not known.
         """
-        return _seconds(self.artifact, self.speed, self.cache_bytes, self.reuse, flow, end, batch)
+        prefill = flow.prefill_at(self.reuse, end)
+        if prefill is None or not flow.output_tokens:
+            return None
+        return request_seconds(
+            self.speed, self.artifact, share=end, batch=batch, cache_bytes=self.cache_bytes,
+            prefill_tokens=prefill, output_tokens=flow.output_tokens,
+        )  # fmt: skip
 
 
 def places(case: Case) -> list[Place]:
@@ -168,20 +178,55 @@ def _reuse(asked: Launch) -> ReuseRule | None:
         return None
 
 
-def stream_speed(site: Site, case: Case) -> tuple[int, Speed]:
-    """Return the cache of the depth that requests have on average, and one stream's speed there.
+def served(site: Site, case: Case) -> Site:
+    """Return the site with one stream's speed, what a full replica serves, what the peak takes."""
+    full = case.recall(
+        ("full", site.engine, site.number, site.live_sequences), lambda here: _full(site, here)
+    )
+    flow, replica, live = case.flow, full["replica"], site.live_sequences
+    peak, slow, fast = flow.peak_per_s, full["slow_s"], full["fast_s"]
+    if peak is None or replica is None or not live:
+        return replace(site, **full)
+    return replace(
+        site,
+        **full,
+        needed_concurrency=peak * sum(slow),
+        needed_at_fast_end=peak * sum(fast),
+        replicas_needed=(
+            _replicas(flow, replica.high, live, fast[0]),
+            _replicas(flow, replica.low, live, slow[0]),
+        ),
+    )
 
-    It is of the arithmetic that the engine's kernels run, where a site knows their path.
+
+def _full(site: Site, case: Case) -> dict[str, Any]:
+    """Return what no arrival moves: one stream's speed, and what a replica with a full pool does.
+
+    The speed is at the depth that requests have on average, of the arithmetic that the engine's
+    kernels run, where a site knows their path.
     """
-    key = (site.number, site.operand)
-
-    def work(here: Case) -> tuple[int, Speed]:
-        depth = int((here.flow.input_tokens or 0) + (here.flow.output_tokens or 0) / 2)
-        cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
-        stream = here.recall(("stream", key), lambda there: _stream(site, there.facts))
-        return cache_bytes, stream.speed(cache_bytes=cache_bytes)
-
-    return case.recall(("speed", key), work)
+    flow, live = case.flow, site.live_sequences
+    stream = case.recall(
+        ("stream", site.number, site.operand), lambda here: _stream(site, here.facts)
+    )
+    depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
+    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
+    speed = case.recall(
+        ("speed", site.number, site.operand, cache_bytes),
+        lambda _: stream.speed(cache_bytes=cache_bytes),
+    )
+    there = replace(site, cache_bytes=cache_bytes, speed=speed)
+    ends = [there.seconds(flow, end, live) if live else None for end in ENDS]
+    slow, middle, fast = ends
+    replica = requests_per_s(ends, live or 0)
+    reply = None
+    if slow and middle and fast and replica:
+        reply = Interval(
+            low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
+            rests_on=["a full pool, no queue"],
+        )  # fmt: skip
+    return {"cache_bytes": cache_bytes, "speed": speed, "replica": replica, "reply_s": reply,
+            "slow_s": slow, "fast_s": fast}  # fmt: skip
 
 
 def _stream(site: Site, facts: Facts) -> Stream:
@@ -194,49 +239,6 @@ def _stream(site: Site, facts: Facts) -> Stream:
         shares=[m for m in facts.share_models if m.phase == "decode"],
         classes=facts.speed_classes,
         links=facts.links.values(), interconnect=site.choice.interconnect,
-    )  # fmt: skip
-
-
-def served(site: Site, case: Case) -> Site:
-    """Return the site with one stream's speed, what a full replica serves, what the peak takes."""
-    (cache_bytes, speed), flow, live = stream_speed(site, case), case.flow, site.live_sequences
-    found = [
-        _seconds(site.artifact, speed, cache_bytes, site.reuse, flow, end, live) if live else None
-        for end in ENDS
-    ]
-    slow, middle, fast = found
-    replica = requests_per_s(found, live or 0)
-    if slow is None or middle is None or fast is None or replica is None or not live:
-        return replace(site, cache_bytes=cache_bytes, speed=speed)
-    peak = flow.peak_per_s
-    return replace(
-        site,
-        cache_bytes=cache_bytes,
-        speed=speed,
-        replica=replica,
-        reply_s=Interval(
-            low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
-            rests_on=["a full pool, no queue"],
-        ),
-        needed_concurrency=None if peak is None else peak * sum(slow),
-        needed_at_fast_end=None if peak is None else peak * sum(fast),
-        replicas_needed=None if peak is None else (
-            _replicas(flow, replica.high, live, fast[0]),
-            _replicas(flow, replica.low, live, slow[0]),
-        ),
-    )  # fmt: skip
-
-
-def _seconds(
-    artifact: Artifact, speed: Speed, cache_bytes: int, reuse: ReuseRule | None, flow: Traffic,
-    end: str, batch: int,
-) -> tuple[float, float] | None:  # fmt: skip
-    prefill = flow.prefill_at(reuse, end)
-    if prefill is None or not flow.output_tokens:
-        return None
-    return request_seconds(
-        speed, artifact, share=end, batch=batch, cache_bytes=cache_bytes, prefill_tokens=prefill,
-        output_tokens=flow.output_tokens,
     )  # fmt: skip
 
 
