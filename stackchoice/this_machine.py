@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stackchoice.facts import Datum, Evidence, Facts, Source, load_facts
 from stackchoice.facts.records import Machine
 from stackchoice.fit.memory import GB, GIB
-from stackchoice.fit.speed import read_bytes
+from stackchoice.fit.stream import read_bytes
 from stackchoice.scenario import THIS_MACHINE, Scenario
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from stackchoice import load_facts
 from stackchoice.errors import InputError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.kernels import NARROWNESS
-from stackchoice.fit.moment import checked_release, reached, read_moment
 from stackchoice.fit.path import WeightPart, artifact_parts, chip_named, chip_of, paths
 from stackchoice.fit.path.meaning import alternatives, executed_operand, meanings
 from stackchoice.fit.path.support import caught_up
 from stackchoice.fit.path.wall import ORDER, encodings_on, places_for
+from stackchoice.fit.release import checked_release, reached, read_moment
 
 FACTS = load_facts()
 KERNELS = FACTS.kernels

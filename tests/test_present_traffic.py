@@ -66,7 +66,7 @@ def test_releases_differ_in_what_they_find(facts):
     ).html  # fmt: skip
     assert "0 tokens" in html
     assert "6,976 tokens" in html
-    assert "prefix reuse of max was not read" in html
+    assert "where passes end was not read" in html
 
 
 class TestPanel:

@@ -10,6 +10,7 @@ from stackchoice import decide
 from stackchoice.choose.answer import answer
 from stackchoice.choose.decide import likely_case
 from stackchoice.choose.shape import batch_at_peak, shape
+from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.records import SEEN_BY
 from stackchoice.fit import launch
 from stackchoice.fit.admissions import NO_PREFIX_CACHING
@@ -54,6 +55,23 @@ class TestReuseRule:
     def test_sglang_keeps_a_state_where_prompts_part(self, rule):
         assert rule("sglang", "0.5.23").hit(8192, 7000).tokens == 7000 // 64 * 64
         assert rule("sglang", "0.5.23", "Qwen/Qwen3-32B").hit(8192, 7000).tokens == 7000
+
+    def test_the_other_engines_find_by_token_by_page_or_not_at_all(self, rule):
+        plain = "Qwen/Qwen3-32B"
+        assert rule("llama.cpp", "b12464", plain).hit(8192, 7001).tokens == 7001
+        assert rule("mlx-lm", "0.32.2", plain).hit(8192, 7001).tokens == 7001
+        assert rule("tensorrt-llm", "1.2.1", plain).hit(8192, 7001).tokens == 7001
+        assert rule("max", "26.7.0", plain).hit(8192, 7001).tokens == 54 * 128
+        assert rule("transformers", "5.24.0", plain).hit(8192, 7001).tokens == 0
+
+    def test_states_of_hybrids_are_another_question(self, rule):
+        """A chat's system prompt is found in llama.cpp and MLX-LM; TensorRT-LLM turns reuse off."""
+        assert rule("llama.cpp", "b12464").hit(8192, 7000).tokens == 7000
+        assert not rule("tensorrt-llm", "1.4.0rc1").on
+        with pytest.raises(UnknownRuleError, match="where passes end was not read"):
+            rule("max", "26.7.0")
+        with pytest.raises(UnknownRuleError, match="b9479"):
+            rule("llama.cpp", "b9479")
 
     @given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(1, 2000), st.booleans())
     def test_never_more_than_is_shared_and_never_the_whole_prompt(

@@ -15,7 +15,7 @@ from stackchoice.choose.decision import Question
 from stackchoice.choose.judge import Check, first_failure
 from stackchoice.choose.limits import LIMITS, under_limits
 from stackchoice.choose.site import Place, Site, admitted, site_of
-from stackchoice.facts.datum import value_of
+from stackchoice.facts.datum import sure
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB
 from stackchoice.fit.path import KernelPath, artifact_path
@@ -124,7 +124,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
         text = f"whether {engine.name} {may}" if holds is None else f"{engine.name} {no}"
         return "hardware fit", holds, text
 
-    runs = value_of(engine.platforms, machine.backend)
+    runs = engine.runs_on(machine.backend)
     yield fact(runs, f"does not run on {machine.backend}", f"runs on {machine.backend}")
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
@@ -133,7 +133,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
             f"needs compute capability {floor:g}; {machine.name} has {has:g}",
         )  # fmt: skip
     files = f"{artifact.format} files"
-    loads = value_of(engine.formats, artifact.format)
+    loads = engine.loads(artifact.format)
     yield fact(loads, f"does not load {files}", f"loads {files}")
     architecture = ((place.model.config.value or {}).get("architectures") or ["?"])[0]
     implemented, since = engine.implements(architecture)
@@ -184,7 +184,7 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
     takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""
     yield (
         "hardware fit", row.live_sequences > 0,
-        f"does not fit: weights and workspace {_leave(row.pool_bytes)}{takes}",
+        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}",
     )  # fmt: skip
     if site.live_sequences == 0:
         yield (

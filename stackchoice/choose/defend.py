@@ -98,7 +98,8 @@ def defend(
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
     main = answer(likely_case(scenario, facts))
-    names = [main.verdict.option, main.best and main.best.option, main.seller and MANAGED]
+    own = main.engine.name if main.engine else None
+    names = [main.verdict.option, own, MANAGED if main.seller else None]
     return Defence(
         tornados=[tornado(main, name) for name in dict.fromkeys(n for n in names if n is not None)],
         beyond=beyond(main),

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from stackchoice.capacity import Plan, carried_per_s, months_until, plan
 from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.facts.datum import Evidence, Record
+from stackchoice.fit.speed import full_rate
 
 LIMITS = ("workload.ttft_p99_s", "workload.itl_p99_s", "workload.end_to_end_p99_s")
 
@@ -96,7 +98,7 @@ def peak_plan(case: Case, site: Site) -> PeakPlan | None:
     flow = case.flow
     if flow.peak_per_s is None:
         return None
-    slow, fast = (_replica(case, site, end) for end in ("low", "high"))
+    slow, fast = (replica_at(case, site, end) for end in ("low", "high"))
     if slow is None or fast is None:
         return None
     growth = case["workload.growth_per_month"]
@@ -114,7 +116,7 @@ def peak_plan(case: Case, site: Site) -> PeakPlan | None:
     )  # fmt: skip
 
 
-def _replica(case: Case, site: Site, end: str) -> dict[str, float] | None:
+def replica_at(case: Case, site: Site, end: str) -> dict[str, Any] | None:
     """Return what a replica is at one end: its slots within the limits, rate and time."""
     slots, flow = site.live_sequences or 0, case.flow
     limits = under_limits(case, site, end)
@@ -124,7 +126,7 @@ def _replica(case: Case, site: Site, end: str) -> dict[str, float] | None:
     if found is None:
         return None
     prefill_s, decode_s = found
-    rate = 1 / (prefill_s + decode_s / slots)
+    rate = full_rate(prefill_s, decode_s, slots)
     return {
         "replica_per_s": rate, "service_s": slots / rate, "slots": slots, "cap": flow.cap,
         "wait_s": flow.wait_s(prefill_s), "tail": flow.tail,

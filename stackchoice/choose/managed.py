@@ -8,7 +8,7 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, first_failure, verdict
 from stackchoice.cost import Volume, metered_usd
-from stackchoice.facts.datum import Evidence, value_of, weakest
+from stackchoice.facts.datum import Evidence, entry, weakest
 from stackchoice.facts.records import Offer, Seller
 from stackchoice.workload import meets, needs
 
@@ -125,7 +125,7 @@ def _checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
     for need in needs(case.point):
-        has = meets(value_of(features, need.feature), need)
+        has = meets(entry(features, need.feature).value, need)
         yield "workload shape", has, (
             f"whether {seller.name} can {need.text}" if has is None
             else f"{seller.name} does not {need.text}"

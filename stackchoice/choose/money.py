@@ -50,16 +50,26 @@ def volume(case: Case) -> Volume | None:
     per_day = point.requests_per_day
     if per_day is None or not point.known(*paths):
         return None
-    days, tokens_in, tokens_out = (case[path] for path in paths[-3:])
-    requests = per_day * days
-    reused = tokens_in - (case.flow.prefill_tokens or 0)
-    written = min(case["money.cache_write_share"] or 0, 1) * tokens_in
     return Volume(
-        requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,
-        cache_write_tokens=requests * min(written, tokens_in - reused),
-        output_tokens=requests * tokens_out, evidence=point.evidence(*paths),
+        **tokens_a_month(case, per_day), evidence=point.evidence(*paths),
         batch_share=case["money.batch_share"] or 0, peak_share=case["money.peak_hours_share"],
     )  # fmt: skip
+
+
+def tokens_a_month(case: Case, requests_per_day: float) -> dict[str, float]:
+    """Return requests and tokens of a month, by what they are billed as."""
+    days, tokens_in, tokens_out = (
+        case[f"workload.{name}"] for name in ("days_per_month", "input_tokens", "output_tokens")
+    )
+    requests = requests_per_day * days
+    reused = tokens_in - (case.flow.prefill_tokens or 0)
+    written = min(case["money.cache_write_share"] or 0, 1) * tokens_in
+    return {
+        "requests": requests, "input_tokens": requests * tokens_in,
+        "cached_tokens": requests * reused,
+        "cache_write_tokens": requests * min(written, tokens_in - reused),
+        "output_tokens": requests * tokens_out,
+    }  # fmt: skip
 
 
 def path_lines(
@@ -112,7 +122,7 @@ def compare(
     if site is None:
         return found
     by_hour = [] if site.choice.already_owned else hour_market(case, site)
-    paths = _paths(case, site, offer, tokens, lines)
+    paths = paths_at(case, site, offer, tokens, lines)
     return found.model_copy(update={"hours": by_hour, **turning.turning_points(paths)})
 
 
@@ -123,10 +133,10 @@ def break_evens(
     """Return the break-even volumes of :func:`compare` alone, for whoever asks at many points."""
     if site is None:
         return []
-    return list(turning.break_evens(_paths(case, site, offer, tokens, lines)))
+    return list(turning.break_evens(paths_at(case, site, offer, tokens, lines)))
 
 
-def _paths(
+def paths_at(
     case: Case, site: Site, offer: Offer | None, tokens: Volume | None, lines: list[CostLine]
 ) -> Paths:
     return Paths(

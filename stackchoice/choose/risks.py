@@ -20,7 +20,7 @@ from stackchoice.cost import (
 )
 from stackchoice.cost.machines import book_value
 from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
-from stackchoice.facts.datum import Evidence, value_of
+from stackchoice.facts.datum import Evidence
 from stackchoice.facts.records import Path
 from stackchoice.ops import upkeep
 
@@ -162,8 +162,8 @@ def faster(paths: Paths) -> Iterator[Faster]:
     if not now.value:  # a single user works for nobody
         return
     for engine in facts.engines.values():
-        runs = value_of(engine.platforms, site.machine.backend)
         work = upkeep(case.scenario, facts, engine.id, site.machine.backend)
+        runs = engine.runs_on(site.machine.backend)
         if engine.id == site.engine or not runs or not work.known:
             continue
         fte = fte_of(case, line.path, replace(site, engine=engine.id))

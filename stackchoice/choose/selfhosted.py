@@ -10,7 +10,7 @@ from stackchoice.choose.checks import Standing, standing, team_checks, traffic_c
 from stackchoice.choose.decision import Candidate, Question
 from stackchoice.choose.judge import Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
-from stackchoice.choose.site import Site, places, served
+from stackchoice.choose.site import Place, Site, places, served
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.records import Engine
 
@@ -100,13 +100,13 @@ def judge_all(case: Case, veto: tuple[Question, str] | None = None) -> list[Judg
 
 def _standings(case: Case) -> list[Standing]:
     """What the traffic does not move: how far each engine comes at each place."""
-    return [
-        case.recall(
-            ("standing", engine.id, place.number),
-            lambda here, e=engine, p=place: standing(here, e, p),
-        )
-        for place in case.recall(("places",), places) for engine in case.facts.engines.values()
-    ]  # fmt: skip
+
+    def one(engine: Engine, place: Place) -> Standing:
+        key = ("standing", engine.id, place.number)
+        return case.recall(key, lambda here: standing(here, engine, place))
+
+    there = case.recall(("places",), places)
+    return [one(engine, place) for place in there for engine in case.facts.engines.values()]
 
 
 def fallback_text(site: Site | None) -> str:

@@ -205,12 +205,10 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
     The speed is at the depth that requests have on average, of the arithmetic that the engine's
     kernels run, where a site knows their path.
     """
-    flow, live = case.flow, site.live_sequences
+    flow, live, cache_bytes = case.flow, site.live_sequences, mean_cache_bytes(site, case)
     stream = case.recall(
         ("stream", site.number, site.operand), lambda here: _stream(site, here.facts)
     )
-    depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
-    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
     speed = case.recall(
         ("speed", site.number, site.operand, cache_bytes),
         lambda _: stream.speed(cache_bytes=cache_bytes),
@@ -229,16 +227,31 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
             "slow_s": slow, "fast_s": fast}  # fmt: skip
 
 
+def mean_cache_bytes(site: Site, case: Case) -> int:
+    """Return the cache that a request reads at the depth that requests have on average."""
+    depth = int((case.flow.input_tokens or 0) + (case.flow.output_tokens or 0) / 2)
+    return site.layout.bytes_per_sequence(depth) if site.layout else 0
+
+
+def stream_at(site: Site, facts: Facts) -> dict[str, Any]:
+    """Return what a single stream on a site is, beside its model, artifact, machine and depth."""
+    return {
+        "devices": site.choice.devices_per_replica, "operand": site.operand,
+        "classes": facts.speed_classes, "links": facts.links.values(),
+        "interconnect": site.choice.interconnect,
+    }  # fmt: skip
+
+
+def threads_of(site: Site) -> str:
+    """Return ``one`` for this machine, whose probe and engine run on one thread, else ``all``."""
+    return "one" if site.choice.id == THIS_MACHINE else "all"
+
+
 def _stream(site: Site, facts: Facts) -> Stream:
     return Stream(
-        site.model, site.artifact, site.machine, facts.efficiencies,
-        devices=site.choice.devices_per_replica, operand=site.operand,
-        # This machine's bandwidth was probed, and its engine runs, on one thread.
-        threads="one" if site.choice.id == THIS_MACHINE else "all",
+        site.model, site.artifact, site.machine, facts.efficiencies, threads=threads_of(site),
         # Single-stream prefill of every engine is too wide to size a server by: its class is used.
-        shares=[m for m in facts.share_models if m.phase == "decode"],
-        classes=facts.speed_classes,
-        links=facts.links.values(), interconnect=site.choice.interconnect,
+        shares=[m for m in facts.share_models if m.phase == "decode"], **stream_at(site, facts),
     )  # fmt: skip
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.choose.answer import Answer
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.shape import Shape
 from stackchoice.choose.site import Site, places, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
-from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import workspace_bytes
+
+
+def shown_site(main: Answer) -> Site | None:
+    """Return the best self-hosted option's site; where none survives, the first candidate's."""
+    if main.site is None and (there := places(main.case)):
+        return served(site_of(there[0], main.case), main.case)
+    return main.site
 
 
 def fit_numbers(main: Answer) -> Fit:
@@ -19,9 +29,7 @@ def fit_numbers(main: Answer) -> Fit:
     For the best self-hosted option; where none survives, for the first candidate, so that
     the reader sees what does not fit.
     """
-    site, case = main.site, main.case
-    if site is None and (there := places(case)):
-        site = served(site_of(there[0], case), case)
+    site, case = shown_site(main), main.case
     model, context = case.scenario.model.id, case["workload.context_tokens"]
     if site is None:
         return Fit(
@@ -31,7 +39,7 @@ def fit_numbers(main: Answer) -> Fit:
         )  # fmt: skip
     layout, devices = site.layout, site.choice.devices_per_replica
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
-    rows = _rows(main, site, per_sequence)
+    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
     return Fit(
         model=model,
         artifact=site.artifact.label,
@@ -66,36 +74,28 @@ def trace(main: Answer, numbers: Shape | None) -> list[Step]:
     ]
 
 
-def _rows(main: Answer, site: Site, per_sequence: int | None) -> list[FitRow]:
+def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
+    """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
     machine, devices = site.machine, site.choice.devices_per_replica
-    rows = []
-    if (budget := main.case.scenario.candidates.stated_budget) is not None:
-        rows.append(
-            fit_row(
-                "stated budget",
-                memory_bytes=_stated(budget.memory_gb, budget.origin),
-                weights_bytes=_stated(budget.weights_gb, budget.origin),
-                workspace_bytes=_stated(budget.workspace_gb, budget.origin),
-                bytes_per_sequence=per_sequence,
-                note=budget.origin,
-            )
-        )
-    shared = {
+    published = {
         "weights_bytes": site.artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(main.case.facts),
-        "bytes_per_sequence": per_sequence,
+        "workspace_bytes": workspace_bytes(case.facts),
     }
     reported = machine.memory_gib_reported.known or machine.unified_memory
-    return [
-        *rows,
-        fit_row("published checkpoint on the vendor's GB",
-                memory_bytes=nominal_bytes(machine, devices), **shared),
-        fit_row(
-            "published checkpoint on the memory the machine reports",
-            memory_bytes=usable_bytes(machine, devices), **shared,
-            note="" if reported else "reported bytes unknown; the vendor's GB are assumed",
-        ),
+    rows: list[dict[str, Any]] = [
+        {"basis": "published checkpoint on the vendor's GB",
+         "memory_bytes": nominal_bytes(machine, devices), **published},
+        {"basis": "published checkpoint on the memory the machine reports",
+         "memory_bytes": usable_bytes(machine, devices), **published,
+         "note": "" if reported else "reported bytes unknown; the vendor's GB are assumed"},
     ]  # fmt: skip
+    if (said := case.scenario.candidates.stated_budget) is not None:
+        parts = {
+            f"{part}_bytes": _stated(getattr(said, f"{part}_gb"), said.origin)
+            for part in ("memory", "weights", "workspace")
+        }
+        rows.insert(0, {"basis": "stated budget", **parts, "note": said.origin})
+    return rows
 
 
 def _stated(gigabytes: float, origin: str) -> Datum[int]:
@@ -155,6 +155,8 @@ def _fit_steps(main: Answer) -> list[Step]:
 def _kernel_steps(site: Site) -> list[Step]:
     """Return one step for each part of the weights: what its kernel multiplies, as was read."""
     path = site.kernels
+    if path is None:
+        return []
     return [
         Step(
             question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
@@ -162,8 +164,9 @@ def _kernel_steps(site: Site) -> list[Step]:
             f"{part.prefill.arithmetic} ({part.prefill.kernel})",
             facts=[part.prefill.source.label],
         )
-        for part in (path.parts if path else [])
-        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
+        for part in path.parts
+        if part.encoding
+        and part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
     ]  # fmt: skip
 
 

@@ -36,22 +36,26 @@ class Traffic:
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""
-        return self._point["workload.input_tokens"]
+        tokens: float | None = self._point["workload.input_tokens"]
+        return tokens
 
     @cached_property
     def output_tokens(self) -> float | None:
         """Tokens of a reply, reasoning among them."""
-        return self._point["workload.output_tokens"]
+        tokens: float | None = self._point["workload.output_tokens"]
+        return tokens
 
     @cached_property
     def context_tokens(self) -> int | None:
         """The length that one request may reach."""
-        return self._point["workload.context_tokens"]
+        tokens: int | None = self._point["workload.context_tokens"]
+        return tokens
 
     @cached_property
     def shared_tokens(self) -> float | None:
         """Tokens of the beginning that all requests share."""
-        return self._point["workload.shared_prefix_tokens"]
+        tokens: float | None = self._point["workload.shared_prefix_tokens"]
+        return tokens
 
     @cached_property
     def prefill_tokens(self) -> float | None:
@@ -87,7 +91,7 @@ class Traffic:
     @cached_property
     def spares(self) -> int:
         """Replicas that may be down at the peak; none where nobody asked for any."""
-        return self._point["workload.spare_replicas"] or 0
+        return int(self._point["workload.spare_replicas"] or 0)
 
     @cached_property
     def cap(self) -> float:

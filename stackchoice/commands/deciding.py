@@ -10,6 +10,7 @@ import typer
 
 from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.errors import InputError
+from stackchoice.facts.yaml import shown_lines
 
 
 def decide_command(
@@ -104,7 +105,7 @@ def report_command(
     files = outputs(loaded.name, [*out, *(more or [])], pdf=pdf)
     beside = files[0].parent / f"{loaded.name}.passport.json"
     given = [find(name) for name in passport or ()] or ([beside] if beside.exists() else [])
-    first, *others = given or [None]
-    print(summary(render_report(scenario, files, passport=first, arms=others)))
+    first = given[0] if given else None
+    print(summary(render_report(scenario, files, passport=first, arms=given[1:])))
     for path in files:
-        print(f"wrote {path}")
+        print(shown_lines(f"wrote {path}"))

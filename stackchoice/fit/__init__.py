@@ -11,7 +11,6 @@ from stackchoice.fit.speed import (
     Speed,
     Stream,
     batch_one_speed,
-    replica_requests_per_s,
     request_seconds,
     requests_per_s,
 )
@@ -22,6 +21,6 @@ __all__ = [
     "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck",
     "Situation", "Sizing", "Speed", "StateLayout", "Stream", "Verdict", "admit", "batch_one_speed",
     "cache_layout", "check_premises", "cures", "fit_row", "launch", "memory_for_cache",
-    "nominal_bytes", "replica_requests_per_s", "request_seconds", "requests_per_s", "size",
+    "nominal_bytes", "request_seconds", "requests_per_s", "size",
     "usable_bytes", "weights_bytes",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
@@ -20,6 +20,8 @@ from stackchoice.fit.memory import FitRow
 WITHOUT_PREFIX_CACHING = {"enable_prefix_caching": False}
 DEFAULTS = "the release's defaults"
 NO_PREFIX_CACHING = "prefix caching off"
+#: What a row takes from the admission as it is.
+SHARED = {"live_sequences", "rule", "rule_text", "printed_pool_tokens"}
 
 
 class AdmissionRow(Record):
@@ -118,15 +120,18 @@ def admission_rows(
             asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
             pool_bytes=budget.pool_bytes or 0, context_tokens=context_tokens,
         )  # fmt: skip
-        return _row(budget, engine, words, found, _refused(engine, config, file_format))
+        notes = [*found.notes, found.steady_state_note]
+        return AdmissionRow(
+            engine=engine.name, release=engine.latest.version, settings=words, basis=budget.basis,
+            pool_bytes=budget.pool_bytes or 0, evidence=weakest(found.evidence, budget.evidence),
+            note="; ".join(note for note in notes if note),
+            refused=_refused(engine, config, file_format), **found.model_dump(include=SHARED),
+        )  # fmt: skip
 
     found = []
+    engines = [e for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     for budget in rows:
-        if budget.pool_bytes is None or budget.pool_bytes <= 0:
-            continue
-        for engine in facts.engines.values():
-            if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
-                continue
+        for engine in engines if (budget.pool_bytes or 0) > 0 else ():
             default = row(budget, engine, DEFAULTS)
             found.append(default)
             if default.rule not in (None, "quotient") and not default.refused:
@@ -138,29 +143,9 @@ def admission_rows(
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:
     """Say why the newest release does not serve this model; empty where it may."""
-    if file_format and engine.formats.get(file_format, Datum[bool]()).value is False:
+    if file_format and engine.loads(file_format) is False:
         return f"does not load {file_format} files"
     architecture = (config.get("architectures") or ["?"])[0]
     there, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     return f"does not implement {architecture}{first}" if there is False else ""
-
-
-def _row(
-    budget: FitRow, engine: Engine, words: str, found: Admission, refused: str
-) -> AdmissionRow:
-    notes = [*found.notes, found.steady_state_note]
-    return AdmissionRow(
-        engine=engine.name,
-        release=engine.latest.version,
-        settings=words,
-        basis=budget.basis,
-        pool_bytes=budget.pool_bytes or 0,
-        live_sequences=found.live_sequences,
-        rule=found.rule,
-        rule_text=found.rule_text,
-        printed_pool_tokens=found.printed_pool_tokens,
-        evidence=weakest(found.evidence, budget.evidence),
-        note="; ".join(note for note in notes if note),
-        refused=refused,
-    )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.allocation import KvFormat, MemoryFacts
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Record, sure
 from stackchoice.facts.load import load_facts
 from stackchoice.fit.config import model_dtype, text_config
 from stackchoice.fit.layers import Layers, model_layers
@@ -191,22 +191,24 @@ class _Sizes:
         heads = share(row.kv_heads, self.tp)
         if self.bytes_per_head:
             return Fraction(heads * self.bytes_per_head)
-        scales = 2 * self.format.scale_bytes_per_head
+        stored = sure(self.format)
+        scales = 2 * stored.scale_bytes_per_head
         values = row.key_dim + row.value_dim
-        return heads * (values * self._bits(self.format) / 8 + scales)
+        return heads * (values * self._bits(stored) / 8 + scales)
 
     def _record_bytes(self, row: Layers, kind: str) -> Fraction:
         """Bytes of one latent: a record of its own layout, or values times bits."""
         if self.bytes_per_head:
             return Fraction(self.bytes_per_head)
-        record = getattr(self.format, kind)
+        stored = sure(self.format)
+        record = getattr(stored, kind)
         if record.known:
             return Fraction(record.value)
-        if self.format.scale_bytes_per_head:
+        if stored.scale_bytes_per_head:
             raise UnknownCacheError(
-                f"cache type {self.format.id!r}: its layout for a latent cache is not known"
+                f"cache type {stored.id!r}: its layout for a latent cache is not known"
             )
-        return row.latent_values * self._bits(self.format) / 8
+        return row.latent_values * self._bits(stored) / 8
 
     def _index_bytes(self, row: Layers) -> Fraction:
         if self.index_format:

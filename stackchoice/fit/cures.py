@@ -108,8 +108,7 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
         for what, change in changes:
             tried = situation.model_copy(update=change)
             admitted = admission(tried, facts)
-            live = admitted.live_sequences if admitted else None
-            if live is not None and live >= needed:
+            if admitted and (admitted.live_sequences or 0) >= needed:
                 found.append(_cure(kind, what, situation, tried, now, admitted))
                 break
             if kind == "another quantisation":
@@ -119,7 +118,9 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
     return Cures(now=now, cures=found, fell=fell)
 
 
-def _changes(now: Situation, facts: Facts) -> list[tuple[CureKind, list[tuple[str, dict]]]]:
+def _changes(
+    now: Situation, facts: Facts
+) -> list[tuple[CureKind, list[tuple[str, dict[str, Any]]]]]:
     bytes_now = now.artifact.weights_bytes.value or 0
     formats = facts.engines[now.engine].formats if now.engine in facts.engines else {}
     smaller = sorted(
@@ -172,8 +173,10 @@ def _cure(
         kind=kind, what=what, admission=admitted,
         freed_bytes=(after.pool_bytes() or 0) - (before.pool_bytes() or 0),
         live_sequences=admitted.live_sequences or 0, pool_tokens=admitted.printed_pool_tokens,
-        gained_sequences=_more(admitted.live_sequences, now and now.live_sequences),
-        gained_tokens=_more(admitted.printed_pool_tokens, now and now.printed_pool_tokens),
+        gained_sequences=_more(admitted.live_sequences, now.live_sequences if now else None),
+        gained_tokens=_more(
+            admitted.printed_pool_tokens, now.printed_pool_tokens if now else None
+        ),
     )  # fmt: skip
 
 

@@ -22,41 +22,6 @@ class Hit(Record):
         return self.tokens / self.prompt_tokens if self.tokens and self.prompt_tokens else 0.0
 
 
-def prefix_hit(
-    launch: Launch,
-    *,
-    prompt_tokens: int | None,
-    seen_before: int = 1,
-    shared_tokens: int | None = None,
-    identical: bool = True,
-) -> Hit:
-    """Return what vLLM's prefix cache gives for a prompt.
-
-    Only whole blocks are found again, and never the whole prompt: its last token is computed.
-    Hybrid models keep a state at the last aligned position of a prompt alone (mode ``align``),
-    so a prompt that only shares a beginning finds none; their block is hundreds of tokens, so
-    a short prompt finds none either. Source: ``v1/core/single_type_kv_cache_manager.py``.
-    """
-    if launch.need("rule") != "block_groups":
-        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
-    if not launch.prefix_caching:
-        return Hit(tokens=0, prompt_tokens=prompt_tokens, why="prefix caching is off")
-    if seen_before < 1:
-        return Hit(tokens=0, prompt_tokens=prompt_tokens, why="the prompt is new")
-    if not identical and launch.family == "hybrid":
-        return Hit(
-            tokens=0, prompt_tokens=prompt_tokens,
-            why="a state is kept only at the last aligned position of an earlier prompt",
-        )  # fmt: skip
-    usable = prompt_tokens - 1 if identical and prompt_tokens else shared_tokens
-    if usable is None:
-        raise UnknownRuleError("neither the prompt's nor the shared prefix's tokens are given")
-    block = vllm.plan(launch).attention_block_tokens or 1
-    tokens = usable // block * block
-    why = "" if tokens else f"shorter than one block of {block} tokens: caching has no effect"
-    return Hit(tokens=tokens, prompt_tokens=prompt_tokens, why=why)
-
-
 class ReuseRule(Record):
     """What a release finds again of a beginning that prompts share, for one model.
 
@@ -93,9 +58,10 @@ def reuse_rule(launch: Launch) -> ReuseRule:
 
     vLLM finds whole blocks. On hybrid models it keeps the state of an earlier prompt at that
     prompt's last whole block alone. SGLang finds whole pages, and on hybrid models keeps a state
-    where prompts were seen to part, in steps of a chunk, so from the third prompt on. Source: vLLM
+    where prompts were seen to part, in steps of a chunk, so from the third prompt on. Of the others
+    the fact base holds the step (``reuse_tokens``), by kind of layers. Source: vLLM
     ``v1/core/single_type_kv_cache_manager.py``; SGLang
-    ``mem_cache/unified_cache/components/mamba.py``.
+    ``mem_cache/unified_cache/components/mamba.py``; ``data/allocators.yaml`` for the rest.
 
     Raises
     ------
@@ -103,14 +69,42 @@ def reuse_rule(launch: Launch) -> ReuseRule:
         When nobody read what this release finds again.
     """
     rule = launch.need("rule")
-    if rule not in ("token_pool", "block_groups"):
-        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
     if not launch.prefix_caching:
         return ReuseRule(on=False)
     hybrid = launch.family == "hybrid"
+    if rule not in ("token_pool", "block_groups"):
+        return ReuseRule(block_tokens=int(launch.need("reuse_tokens", launch.family)))
     if rule == "token_pool":
         step = int(launch.need("page_tokens", launch.family))
         branch = int(launch.need("branch_tokens", "hybrid")) if hybrid else step
         return ReuseRule(block_tokens=max(step, branch))
     block = vllm.plan(launch).attention_block_tokens or 1
     return ReuseRule(block_tokens=block, last_block_only=hybrid)
+
+
+def prefix_hit(
+    launch: Launch,
+    *,
+    prompt_tokens: int | None,
+    seen_before: int = 1,
+    shared_tokens: int | None = None,
+    identical: bool = True,
+) -> Hit:
+    """Return what vLLM's prefix cache gives for one prompt: never all, its last token is computed.
+
+    A prompt that only shares a beginning finds no state of a hybrid model, whatever its length.
+    """
+    if launch.need("rule") != "block_groups":
+        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
+    rule, why = reuse_rule(launch), ""
+    if rule.on and seen_before < 1:
+        why = "the prompt is new"
+    elif rule.last_block_only and not identical:
+        why = "a state is kept only at the last aligned position of an earlier prompt"
+    usable = prompt_tokens - 1 if identical and prompt_tokens else shared_tokens
+    if why or not rule.on:
+        return Hit(tokens=0, prompt_tokens=prompt_tokens, why=why or "prefix caching is off")
+    if usable is None:
+        raise UnknownRuleError("neither the prompt's nor the shared prefix's tokens are given")
+    found = rule.hit(usable + 1, usable)
+    return found.model_copy(update={"prompt_tokens": prompt_tokens})

@@ -5,12 +5,14 @@ Source: ``llama-context.cpp``, ``llama-kv-cache-iswa.cpp`` and ``tools/server`` 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from stackchoice.errors import UnknownRuleError
-from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators.plan import Launch, blocks
 
 
-class Cells(Record):
+@dataclass(frozen=True)
+class Cells:
     """The cache of one server: its cells and bytes, apart for full and sliding layers."""
 
     cells: int

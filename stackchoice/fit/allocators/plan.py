@@ -12,7 +12,8 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
 from stackchoice.fit.config import text_config
-from stackchoice.fit.layers import Layers, layer_counts, model_layers
+from stackchoice.fit.kinds import layer_counts
+from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.fit.release import Release
 
 
@@ -111,7 +112,7 @@ class Launch(Record):
         text = text_config(self.config)
         if not text.get("kv_lora_rank") or text.get("use_mla") is False:
             return False
-        return self.need("latent_cache", str(text.get("model_type") or "")) == "expanded"
+        return bool(self.need("latent_cache", str(text.get("model_type") or "")) == "expanded")
 
     def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
