@@ -147,16 +147,15 @@ def test_an_unknown_link_is_wider(facts, phase):
 
 
 def test_a_scenario_states_its_link(changed, facts):
-    from stackchoice.choose.memo import Memo
-    from stackchoice.choose.site import places, site_of, speed_at
+    from stackchoice.choose.case import Case
+    from stackchoice.choose.site import places, served, site_of
     from stackchoice.scenario import likely_point
 
     def ceiling(**more):
         machine = {"id": "rtx_pro_6000_bw", "count": 2, "devices_per_replica": 2, **more}
         scenario = changed("json-chat", candidates__machines=[machine])
-        point = likely_point(scenario, facts)
-        site = site_of(places(scenario, facts)[0], facts, point, Memo())
-        speed = speed_at(site, facts, point)["speed"]
+        case = Case(scenario, facts, likely_point(scenario, facts))
+        speed = served(site_of(places(case)[0], case), case).speed
         return speed.decode_ceiling_tokens_per_s, " ".join(speed.unknown)
 
     unknown, said = ceiling()
