@@ -68,7 +68,8 @@ class Point(Record):
         """Requests of all users on a day: as given in total, else users times requests of each."""
         if not self.known(*self.volume_paths):
             return None
-        return math.prod(self[path] for path in self.volume_paths)
+        total: float = math.prod(self[path] for path in self.volume_paths)
+        return total
 
     def known(self, *paths: str) -> bool:
         """Whether all of these inputs have a value."""
