@@ -208,10 +208,7 @@ def _site(place: Place, facts: Facts, flow: Traffic) -> Site:
 
 
 def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
-    """Return the speed of one stream at the depth that requests have on average.
-
-    It is of the arithmetic that the engine's kernels run, where a site knows their path.
-    """
+    """Return the speed of one stream at its mean depth, with the kernels that the engine runs."""
     asked = stream_at(site, facts, point)
     speed = batch_one_speed(
         site.model, site.artifact, site.machine, facts.efficiencies, threads=threads_of(site),

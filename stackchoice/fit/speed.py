@@ -164,32 +164,6 @@ def at_level(ceiling: Any, basis: str, level: Any, step_bytes: Any) -> Any:
     return 1 / (1 / ceiling + step_bytes / (level * GB))
 
 
-def replica_requests_per_s(
-    speed: Speed,
-    artifact: Artifact,
-    *,
-    live_sequences: int,
-    cache_bytes: int,
-    prefill_tokens: float,
-    output_tokens: float,
-) -> Interval | None:
-    """Return how many requests a replica completes per second with its pool full.
-
-    ``1 / (prefill_tokens / prefill + output_tokens x step / live)``: prefill takes the chip
-    for itself, a decode step of ``live`` sequences reads the weights once and every cache.
-    A mixture of experts touches up to ``live`` times its active bytes, at most all of them.
-    The single-stream efficiencies are carried over to the batch, which is an inference.
-    """
-    seconds = [
-        request_seconds(
-            speed, artifact, share=share, batch=live_sequences, cache_bytes=cache_bytes,
-            prefill_tokens=prefill_tokens, output_tokens=output_tokens,
-        )
-        for share in ("low", "middle", "high")
-    ]  # fmt: skip
-    return requests_per_s(seconds, live_sequences)
-
-
 def full_rate(prefill_s: Any, decode_s: Any, live_sequences: Any) -> Any:
     """Return requests a second of a full replica: prefill alone, decode shared by all."""
     return 1 / (prefill_s + decode_s / live_sequences)
@@ -200,7 +174,9 @@ def requests_per_s(
 ) -> Interval | None:
     """Return a full replica's requests per second from seconds in prefill and in decode.
 
-    ``seconds`` are those of the low, middle and high end of the speed interval.
+    ``1 / (prefill + decode / live)``: prefill takes the chip for itself, and a decode step serves
+    all sequences. ``seconds`` are :func:`request_seconds` at the low, middle and high end of the
+    speed interval; the single-stream efficiencies are carried over to the batch, an inference.
     """
     rates = [full_rate(p, d, live_sequences) for p, d in (s for s in seconds if s)]
     if len(rates) < 3:

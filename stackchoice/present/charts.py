@@ -27,7 +27,7 @@ INK = "#1b1f24"
 #: Part of the memory budget -> (FitRow field, fill, text on the fill).
 MEMORY_PARTS = {
     "weights": ("weights_bytes", "#0b4f8a", "#ffffff"),
-    "workspace": ("workspace_bytes", "#d55e00", "#ffffff"),
+    "workspace": ("workspace_bytes", "#b85000", "#ffffff"),
     "live sequences": ("sequences_bytes", "#a9d5f2", INK),
     "left over": ("left_over_bytes", "#eef1f4", INK),
 }
@@ -204,5 +204,6 @@ def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> a
         .configure_legend(labelFontSize=12, labelColor=INK)
         .configure_text(fontSize=12)
         .configure_view(stroke=None)
+        .properties(usermeta={"embedOptions": {"actions": False}})
     )
     return finished

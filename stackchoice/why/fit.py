@@ -51,7 +51,7 @@ def memory(case: Case) -> Whys:
         )
 
 
-def _sequence(case: Case, work: Working, site: Any, context: int | None) -> Told | None:
+def _sequence(case: Case, work: Working, site: Any, context: int | None) -> Any:
     """Write down the bytes of one sequence, by kinds of layers as the model's config has them."""
     if site.layout is None or not context:
         return None
@@ -85,7 +85,7 @@ def admissions(case: Case) -> Whys:
     if site is None or not context:
         return
     devices = site.choice.devices_per_replica
-    per_sequence = site.layout and site.layout.bytes_per_sequence(context)
+    per_sequence = site.layout.bytes_per_sequence(context) if site.layout else None
     rows = [
         fit_row(**asked, bytes_per_sequence=per_sequence)
         for asked in budgets(case.scenario, case.facts, site)

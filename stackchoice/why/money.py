@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
 from stackchoice.choose.bills import ASSUMED_IN, itemised
-from stackchoice.choose.buying import devices, purchase, rental, replicas
+from stackchoice.choose.buying import (
+    Purchase,
+    Rental,
+    devices,
+    purchase,
+    rental,
+    replicas,
+)
 from stackchoice.choose.money import paths_at, tokens_a_month
 from stackchoice.choose.prefer import gap
 from stackchoice.choose.recommend import open_ways, too_close_share, wanted
@@ -34,7 +42,7 @@ def bills(case: Case) -> Whys:
         work = Working()
         if line.path == "managed" and case.main.tokens is not None:
             _volume(case, work)
-        parts = dict(_parts(case, work, line))
+        parts = _parts(case, work, line)
         amounts = [_item(case, work, item, parts) for item in items]
         if line.total_usd is not None:
             work.step("together", sum(amounts), "USD")
@@ -63,42 +71,54 @@ def _volume(case: Case, work: Working) -> None:
             work.step(f"{name.replace('_', ' ')} a month", told)
 
 
-def _parts(case: Case, work: Working, line: CostLine) -> Iterator[tuple[str, Told]]:
-    """Yield the parts of a bill that a formula of their own makes, by the name of their line."""
-    site, facts, point = case.main.site, case.facts, case.point
-    if line.path == "rented" and site is not None:
-        price = rental(case.scenario, facts, point, site, devices(site))
-        if price is not None:
-            said = {"evidence": price.evidence, "source": price.source, "as_of": price.as_of}
-            told = replace(
-                price, devices=work.fact("devices", price.devices),
-                usd_per_device_hour=work.fact("price", price.usd_per_device_hour,
-                                              "USD a device-hour", **said, note=price.terms),
-                hours=work.fact("hours", price.hours, note=price.hours_note),
-            )  # fmt: skip
-            yield line.what, told.usd
-    if line.path != "owned" or site is None or site.choice.already_owned:
-        return
-    bought = purchase(facts, point, site, replicas(site))
-    if bought is None or not line.parts:
-        return
-    said = {"evidence": bought.evidence, "source": bought.source, "as_of": bought.as_of}
+def _said(known: Rental | Purchase | BillLine) -> dict[str, Any]:
+    """Return who says a price, as a cited fact takes it."""
+    return {"evidence": known.evidence, "source": known.source, "as_of": known.as_of}
+
+
+def _parts(case: Case, work: Working, line: CostLine) -> dict[str, Any]:
+    """Return the parts of a bill that a formula of their own makes, by the name of their line."""
+    site = case.main.site
+    if site is None or line.infrastructure_usd is None or site.choice.already_owned:
+        return {}
+    if line.path == "rented":
+        price = rental(case.scenario, case.facts, case.point, site, devices(site))
+        return {line.what: _rented(work, price)} if price else {}
+    bought = purchase(case.facts, case.point, site, replicas(site))
+    return _owned(case, work, bought) if line.path == "owned" and bought else {}
+
+
+def _rented(work: Working, price: Rental) -> Any:
+    told = replace(
+        price, devices=work.fact("devices", price.devices),
+        usd_per_device_hour=work.fact("price", price.usd_per_device_hour, "USD a device-hour",
+                                      **_said(price), note=price.terms),
+        hours=work.fact("hours", price.hours, note=price.hours_note),
+    )  # fmt: skip
+    return told.usd
+
+
+def _owned(case: Case, work: Working, bought: Purchase) -> dict[str, Any]:
     power = bought.power_kw
     kilowatts = work.fact("power", decimal(power.value or 0), "kW a server", power)
     told = replace(
-        bought, usd=work.fact("price of a server", bought.usd, "USD", **said),
-        installation_usd=work.fact("installation", bought.installation_usd, "USD", **said),
+        bought, usd=work.fact("price of a server", bought.usd, "USD", **_said(bought)),
+        installation_usd=work.fact("installation", bought.installation_usd, "USD", **_said(bought)),
         power_kw=power.model_copy(update={"value": kilowatts}),
     )  # fmt: skip
-    horizon = case.said(work, "money.horizon_months")
-    names = (*OWNED, "hours_per_month")
-    yield from owned_parts_usd(
-        told, work.fact("servers", bought.servers), Told(decimal(horizon.value), horizon.name),
-        case.assuming(work, names, decimal), level=case.scenario.money.depreciation == "annuity",
-    ).items()  # fmt: skip
+    level = case.scenario.money.depreciation == "annuity"
+    facts = case.assuming(work, (*OWNED, "hours_per_month"), decimal)
+    servers = work.fact("servers", bought.servers)
+    return owned_parts_usd(told, servers, _months(case, work), facts, level=level)
 
 
-def _item(case: Case, work: Working, item: BillLine, parts: dict[str, Told]) -> Told | Decimal:
+def _months(case: Case, work: Working) -> Any:
+    """Take the horizon into the sums, as Decimal."""
+    said = case.said(work, "money.horizon_months")
+    return Told(decimal(said.value), said.name)
+
+
+def _item(case: Case, work: Working, item: BillLine, parts: dict[str, Any]) -> Any:
     """Write one line of a bill down: by its formula, else as quantity times price."""
     if item.usd is None:
         return Decimal(0)
@@ -107,14 +127,12 @@ def _item(case: Case, work: Working, item: BillLine, parts: dict[str, Told]) -> 
         told = next((t for name, t in parts.items() if item.item.endswith(name)), None)
     if told is not None:
         return work.step(item.item, told, "USD")
-    said = {"evidence": item.evidence, "source": item.source, "as_of": item.as_of}
     if item.quantity is None or item.unit_usd is None:
-        return work.fact(item.item, item.usd, "USD", **said, note=item.note)
-    price = work.fact(f"{item.item}: price", item.unit_usd, "USD", **said, note=item.note,
+        return work.fact(item.item, item.usd, "USD", **_said(item), note=item.note)
+    price = work.fact(f"{item.item}: price", item.unit_usd, "USD", **_said(item), note=item.note,
                       called="price")  # fmt: skip
     if item.kind == "one-time":
-        months = case.said(work, "money.horizon_months")
-        return work.step(item.item, price / Told(decimal(months.value), months.name), "USD")
+        return work.step(item.item, price / _months(case, work), "USD")
     amount = work.fact(f"{item.item}: quantity", decimal(item.quantity), item.unit,
                        evidence=item.evidence, called="quantity")  # fmt: skip
     return work.step(item.item, amount * price, "USD")
@@ -162,7 +180,9 @@ def recommendation(case: Case) -> Whys:
     best = main.best
     ways = open_ways(case.scenario, case.point, best, main.site, main.seller, main.lines)
     work = Working()
-    priced = sorted((w for w in ways if w.usd_per_month is not None), key=lambda w: w.usd_per_month)
+    priced = sorted(
+        (w for w in ways if w.usd_per_month is not None), key=attrgetter("usd_per_month")
+    )
     totals = [
         work.fact(way.text, way.usd_per_month, "USD a month", evidence=way.evidence)
         for way in priced

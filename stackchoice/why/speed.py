@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from stackchoice.choose.site import stream_at, threads_of, traffic
+from stackchoice.choose.site import Site, stream_at, threads_of, traffic
 from stackchoice.facts.told import Told, Working
 from stackchoice.fit import request_seconds
 from stackchoice.fit.measured import calibrated_factors
@@ -37,7 +37,7 @@ def speeds(case: Case) -> Whys:
         top = work.step(f"{phase} ceiling", top, "tokens/s")
         expected = getattr(site.speed, phase)
         if expected is not None:
-            _interval(case, work, phase, run, top)
+            _interval(case, site, work, phase, run, top)
         notes = [*(expected.rests_on if expected else ()), *site.speed.unknown]
         if run.link_seconds:
             notes.append(f"the link between devices adds {run.link_seconds:.3g} s a token")
@@ -76,19 +76,19 @@ def _prefill_facts(work: Working, site: Any, run: Any) -> dict[str, Told]:
 TELL = {"decode": _decode_facts, "prefill": _prefill_facts}
 
 
-def _interval(case: Case, work: Working, phase: str, run: Any, top: Told) -> None:
+def _interval(case: Case, site: Site, work: Working, phase: str, run: Any, top: Told) -> None:
     """Write down the ends of the interval: the ceiling at the shares that were reached."""
-    site, threads = case.site, threads_of(case.site)  # type: ignore[arg-type]
+    threads, said = threads_of(site), dict[str, Any]()
     fitted = next((m for m in case.facts.share_models if m.phase == phase), None)
     if phase == "decode" and fitted and threads == "all":
         levels = dict(zip(ENDS, calibrated_factors(fitted, run), strict=True))
         basis, unit = "share of the ceiling", "of the ceiling"
         said = {
-            "evidence": getattr(site.speed, phase).evidence,  # type: ignore[union-attr]
+            "evidence": getattr(site.speed, phase).evidence,
             "source": f"fitted to {fitted.rows} public measurements in {fitted.groups} groups",
         }
     else:
-        share = efficiency(case.facts.efficiencies, site.machine, phase, threads)  # type: ignore[union-attr]
+        share = efficiency(case.facts.efficiencies, site.machine, phase, threads)
         if share is None:
             return
         levels, basis = {end: getattr(share, end) for end in ENDS}, share.basis
