@@ -99,7 +99,7 @@ class TestReferences:
         classes = {m.config.value["architectures"][0] for m in facts.models.values()}
         named = Counter(name for e in facts.engines.values() for name in e.architectures)
         assert classes <= set(named)
-        # A config of one's own may be of another class; two engines that name it are no typing error.
+        # A config of one's own may be of another class; one that two engines name is real.
         assert min(named[name] for name in set(named) - classes) > 1
 
     def test_file_names_are_slugs(self):
