@@ -105,7 +105,7 @@ def holds(
 
 def replicas_by_rate(peak_per_s: float, replica_per_s: float, cap: float) -> int:
     """Return ``ceil(peak / (rate x cap))``, at least one: the rule of the utilisation cap."""
-    return max(1, math.ceil(peak_per_s / (replica_per_s * cap) - 1e-9))
+    return max(math.ceil(peak_per_s / (replica_per_s * cap) - 1e-9), 1)
 
 
 def replicas_by_waiting(

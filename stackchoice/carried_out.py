@@ -108,7 +108,10 @@ def _stands(
     if not numbers:
         return "not decided", ["the decision has no plan"]
     if open_ones:
-        return "stands so far", ["nothing speaks against it; still open:", *open_ones]
+        return "stands so far", [
+            "nothing speaks against it, but not all of it is shown",
+            *open_ones,
+        ]
     better = [f"{n.measure}: {n.why}" for n in numbers if n.outcome == "refuted"]
     return "stands", ["every limit of the plan is met", *better]
 

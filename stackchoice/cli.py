@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -25,11 +26,10 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import shown
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., object]] = {
     "traffic": traffic_command,
     "decide": decide_command,
     "fit": fit_command,
@@ -51,6 +51,7 @@ COMMANDS = {
 }
 
 #: What typer raises for a wrong word on the command line; it exports only the special cases.
+UsageError: Any = typer.BadParameter.__bases__[0]
 UsageError = typer.BadParameter.__bases__[0]
 #: Longer than any error; a path or a name of megabytes is cut.
 MAX_ERROR = 4000
@@ -98,7 +99,9 @@ def main() -> NoReturn:
 
 def _end(text: str, status: int = 2) -> NoReturn:
     """Print one line that no name in it can break, and end."""
-    print(f"stackchoice: {shown(text, MAX_ERROR)}", file=sys.stderr)
+    from stackchoice.facts.yaml import shown_lines
+
+    print(f"stackchoice: {shown_lines(text)}", file=sys.stderr)
     sys.exit(status)
 
 

@@ -23,14 +23,16 @@ from stackchoice.confirm import (
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.confirm.results import Spread
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.write import write_whole
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
-from stackchoice.load.untrusted import visible
+from stackchoice.load.records import Spread
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
@@ -65,6 +67,7 @@ def confirm_all(
     keep_raw: bool = True,
     resume: bool = False,
     reference: Passport | None = None,
+    runner_path: Path | None = None,
     log: Path | None = None,
     out: Path = Path("reports"),
     cancel: threading.Event | None = None,
@@ -91,6 +94,8 @@ def confirm_all(
         each answer in it. Without, neither is on disk after the run, which cannot be resumed.
     reference
         Passport of the same model on a stack that is trusted, for the canaries.
+    runner_path
+        Program or environment of the runner that the plan names.
     log
         The engine's log, for the kernels that really ran; an engine started here has its own.
     out
@@ -109,15 +114,15 @@ def confirm_all(
     """
     loaded = load_scenario(scenario) if scenario else None
     name = loaded.name if loaded else "endpoint" if endpoint_url else arm.replace(":", "-")
+    facts, machine, target = _subject(
+        loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"
+    )
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PassportError(
             f"{out}: cannot be made a folder ({error.strerror}); name another with --out"
         ) from None
-    facts, machine, target = _subject(
-        loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"
-    )
     decision = decide(loaded, facts) if loaded else None
     prediction = _announce(decision.fit.speed if decision else None, on_line)
     loads = _loads(plan or Plan(), decision if whole_plan and endpoint_url else None)
@@ -132,7 +137,7 @@ def confirm_all(
                 running, plan=load, prediction=prediction, machine=machine,
                 arm=f"{name}{suffix}", identity=identity,
                 raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None,
-                resume=resume, reference=reference, cancel=cancel,
+                resume=resume, reference=reference, cancel=cancel, runner_path=runner_path,
                 on_progress=None if on_line is None else lambda p: on_line(_line(p)),
             )  # fmt: skip
             passport = passport if keep_raw else without_texts(passport)
@@ -141,7 +146,7 @@ def confirm_all(
             paths.append(path)
         if log is None and keep_raw and isinstance(running, Engine):
             log = out / f"{name}.engine.log"
-            log.write_text(running.log_tail(10_000) + "\n", "utf-8")
+            write_whole(log, running.log_tail(10_000) + "\n", PassportError)
     if decision is None:
         return Confirmed(passports, paths, None)
     kernels = _kernels(decision, log, facts)
@@ -192,12 +197,12 @@ def describe_carried(found: CarriedOut) -> str:
         said = "; ".join(filter(None, [span, n.must and f"must be {n.must}", f"measured {seen}"]))
         lines.append(f"  {n.measure}: {n.outcome.upper()} ({said}{'; ' if n.why else ''}{n.why})")
     for k in found.kernels:
-        ran = visible(k.found or "names none", 200)
+        ran = k.found or "names none"
         lines.append(
             f"  kernel of {k.part}: {k.outcome.upper()} (predicted {k.predicted}; the log: {ran})"
         )
-    lines.append(f"decision: {found.stands} ({visible('; '.join(found.why), 2000)})")
-    return "\n".join(lines)
+    lines.append(f"decision: {found.stands} ({'; '.join(found.why)})")
+    return shown_lines(*lines)
 
 
 def describe(passport: Passport, path: Path) -> str:
@@ -230,14 +235,13 @@ def describe(passport: Passport, path: Path) -> str:
             + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
         )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
-    lines += [f"on HOLD: {reason}" for reason in passport.validity.hold]
     lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [f"probe: {text}" for text in passport.notes]
     lines += [
         f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
         for what, verdict in passport.verdicts.items()
     ]
-    return "\n".join([*lines, f"wrote {path}"])
+    return shown_lines(*lines, f"wrote {path}")
 
 
 def _subject(
@@ -286,7 +290,7 @@ def _interval(found: Interval) -> str:
 
 
 def _line(progress: Progress) -> str:
-    return f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}"
+    return shown_lines(f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}")
 
 
 def _spread(spread: Spread | None, unit: str, scale: float) -> str:
@@ -294,5 +298,5 @@ def _spread(spread: Spread | None, unit: str, scale: float) -> str:
         return "unknown"
     return (
         f"{spread.median * scale:,.1f} {unit} (median of {spread.n}, "
-        f"{spread.low * scale:,.1f} to {spread.high * scale:,.1f})"
+        f"{sure(spread.low) * scale:,.1f} to {sure(spread.high) * scale:,.1f})"
     )

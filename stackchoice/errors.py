@@ -10,7 +10,17 @@ SHORT_LIST = 12
 
 
 class StackchoiceError(Exception):
-    """Root of every error meant for the user; the command line prints it without traceback."""
+    """Root of every error meant for the user; the command line prints it without traceback.
+
+    Examples
+    --------
+    >>> from stackchoice import StackchoiceError, load_scenario
+    >>> try:
+    ...     load_scenario("no-such-scenario")
+    ... except StackchoiceError as error:
+    ...     print(type(error).__name__)
+    ScenarioError
+    """
 
 
 class FactsError(StackchoiceError):
@@ -23,10 +33,6 @@ class ScenarioError(StackchoiceError):
 
 class InputError(StackchoiceError):
     """A value given to a panel or to a call cannot be; the text says value, reason and fix."""
-
-
-class ConfigError(StackchoiceError):
-    """A model's config.json could not be read."""
 
 
 class UnknownCacheError(StackchoiceError):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stackchoice.errors import InputError, known_names
+from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.names import artifact_named, engine_named, named
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
-from stackchoice.facts.yaml import shown
-from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import KernelPath, artifact_parts, paths
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.meaning import Alternative, Meaning, alternatives, meanings
 from stackchoice.fit.path.support import Feature, caught_up, loads_there
 from stackchoice.fit.path.wall import PlaceRow, WallRow, encodings_on, places_for
+from stackchoice.fit.release import checked_release
 from stackchoice.read import Inspection, inspect_checkpoint
 from stackchoice.read.build import checkpoint_config
 from stackchoice.read.checkpoint import open_checkpoint
-from stackchoice.read.kernels import weight_parts
+from stackchoice.read.uses import weight_parts
 from stackchoice.sizing import config_model
 
 
@@ -56,10 +56,7 @@ def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
         When the engine is not in the fact base, or the release no number or day.
     """
     name, given, release = text.partition("==")
-    known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
-    engine = known.get(name.strip().lower())
-    if engine is None:
-        raise _unknown("engine", name, list(facts.engines))
+    engine = engine_named(name, facts)
     newest = facts.engines[engine].latest.version
     return engine, checked_release(
         release.strip() if given else None, engine, facts.kernels, newest
@@ -70,7 +67,7 @@ def engine_wall(engine: str, machine: str, facts: Facts | None = None) -> Engine
     """Return which encodings are optimised in an engine (``name==release``) on a machine."""
     facts = facts or load_facts()
     engine_id, release = split_release(engine, facts)
-    card = _machine(machine, facts)
+    card = named("machine", machine, facts.machines)
     chip = chip_of(card, facts.kernels)
     rows = encodings_on(engine_id, release, card, facts)
     return EngineWall(
@@ -110,7 +107,7 @@ def model_wall(
             "another --artifact"
         )
     engine_id, release = split_release(engine, facts) if engine else (None, None)
-    card = _machine(machine, facts) if machine else None
+    card = named("machine", machine, facts.machines) if machine else None
     found = {
         "model": known.name, "artifact": chosen.label, "parts": parts,
         "places": places_for(
@@ -172,7 +169,7 @@ def with_paths(
     if not engine or not machine:
         raise InputError("--engine and --machine belong together; give both or neither")
     engine_id, release = split_release(engine, facts)
-    card = _machine(machine, facts)
+    card = named("machine", machine, facts.machines)
     if not found.parts:
         raise InputError(
             f"{found.path}: no part has a known encoding, so there is no kernel to name; "
@@ -185,25 +182,17 @@ def with_paths(
     return found.model_copy(update=told)
 
 
-def _parts(model: str, artifact: str | None, facts: Facts) -> tuple[Model, Artifact, list]:
-    if model not in facts.models:
-        if not Path(model).exists():
-            raise _unknown("model", model, list(facts.models), ", or give the path of its files")
+def _parts(
+    model: str, artifact: str | None, facts: Facts
+) -> tuple[Model, Artifact, list[WeightPart]]:
+    if model not in facts.models and Path(model).exists():
         if artifact is not None:
             raise InputError("--artifact belongs to a model of the fact base; leave it out")
-        return _parts_of_files(Path(model), facts)
-    known = facts.models[model]
-    ids = [a.id for a in known.artifacts]
-    if artifact is not None and artifact not in ids:
-        raise _unknown("artifact", artifact, ids)
-    chosen = known.artifact(artifact) if artifact else _first_quantised(known, facts)
+        found = inspect_checkpoint(Path(model), facts)
+        return *_on_disk(Path(model), found, facts), weight_parts(found, facts)
+    known = named("model", model, facts.models, ", or give the path of its files")
+    chosen = _first_quantised(known, facts) if artifact is None else artifact_named(artifact, known)
     return known, chosen, artifact_parts(known, chosen, facts)
-
-
-def _parts_of_files(path: Path, facts: Facts) -> tuple[Model, Artifact, list[WeightPart]]:
-    """Return a checkpoint on disk as a model with one artifact."""
-    found = inspect_checkpoint(path, facts)
-    return *_on_disk(path, found, facts), weight_parts(found, facts)
 
 
 def _on_disk(path: Path, found: Inspection, facts: Facts) -> tuple[Model, Artifact]:
@@ -220,13 +209,3 @@ def _first_quantised(model: Model, facts: Facts) -> Artifact:
         if any(facts.encodings[p.encoding].quantised for p in parts):
             return artifact
     return model.artifacts[0]
-
-
-def _machine(name: str, facts: Facts) -> Machine:
-    if name not in facts.machines:
-        raise _unknown("machine", name, list(facts.machines))
-    return facts.machines[name]
-
-
-def _unknown(what: str, name: str, known: list[str], more: str = "") -> InputError:
-    return InputError(f"{what} {shown(name)!r} is not known here; {known_names(name, known)}{more}")

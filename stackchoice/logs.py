@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from stackchoice.errors import InputError, known_names
+from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.names import artifact_named, named
 from stackchoice.facts.records import Artifact
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.path import artifact_parts, paths
@@ -48,11 +49,17 @@ def read_log_by_name(
         When a name is not in the fact base: value, reason, fix.
     LogError
         When the file cannot be read.
+
+    Examples
+    --------
+    >>> from stackchoice import read_log_by_name
+    >>> from stackchoice.facts import data_dir
+    >>> found = read_log_by_name(data_dir() / "samples" / "vllm_start.log", machine="h100_sxm")
+    >>> [boot.engine for boot in found.reading.boots]
+    ['vllm']
     """
     facts = facts or load_facts()
-    if machine is not None and machine not in facts.machines:
-        raise _unknown("machine", machine, list(facts.machines))
-    chosen = facts.machines[machine] if machine else None
+    chosen = None if machine is None else named("machine", machine, facts.machines)
     served = _artifact(model, artifact, facts)
     bits = served.weight_bits.value if served else None
     hardware = Hardware(
@@ -75,20 +82,12 @@ def _artifact(model: str | None, artifact: str | None, facts: Facts) -> Artifact
         if artifact is not None:
             raise InputError(f"artifact {shown(artifact)!r}: of which model? give --model as well")
         return None
-    if model not in facts.models:
-        raise _unknown("model", model, list(facts.models))
-    known = {a.id: a for a in facts.models[model].artifacts}
-    if artifact is None:
-        if len(known) > 1:
-            raise InputError(
-                f"model {model!r}: it has {len(known)} artifacts; name one with --artifact: "
-                f"{', '.join(known)}"
-            )
-        return next(iter(known.values()), None)
-    if artifact not in known:
-        raise _unknown("artifact", artifact, list(known))
-    return known[artifact]
-
-
-def _unknown(what: str, value: str, known: list[str]) -> InputError:
-    return InputError(f"{what} {shown(value)!r}: not in the fact base; {known_names(value, known)}")
+    known = named("model", model, facts.models)
+    if artifact is not None:
+        return artifact_named(artifact, known)
+    if len(known.artifacts) > 1:
+        raise InputError(
+            f"model {model!r}: it has {len(known.artifacts)} artifacts; name one with --artifact: "
+            f"{', '.join(a.id for a in known.artifacts)}"
+        )
+    return next(iter(known.artifacts), None)

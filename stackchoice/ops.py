@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stackchoice.facts.datum import Datum, Evidence, Record
+from stackchoice.facts.datum import Datum, Evidence, Record, sure
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Path
 from stackchoice.scenario import NOBODY, Point, Scenario
@@ -81,7 +81,7 @@ def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
         )
         for engine in facts.engines.values()
         for backend in dict.fromkeys(backends)
-        if engine.platforms.get(backend, Datum[bool]()).value
+        if engine.runs_on(backend)
     ]  # fmt: skip
 
 
@@ -103,13 +103,13 @@ def people(
     if point is not None and point[key] is not None:
         said = point.inputs[key].origin or "the scenario's own figure"
         return Datum[float](value=point[key], evidence=Evidence.ASSUMED, note=said)
-    if work is None or not work.known or path == "managed" or work.value == 1:
+    if work is None or work.value in (None, 1) or path == "managed":
         return base
-    factors = {end: getattr(work, end) or work.value for end in ("low", "high")}
+    each, factor = sure(base.value), sure(work.value)
     return Datum[float](
-        value=base.value * work.value, low=(base.low or base.value) * factors["low"],
-        high=(base.high or base.value) * factors["high"], evidence=Evidence.ASSUMED,
-        source=base.source, note=f"{base.value:g} of an engineer x {work.value:g}: {work.note}",
+        value=each * factor, low=(base.low or each) * (work.low or factor),
+        high=(base.high or each) * (work.high or factor), evidence=Evidence.ASSUMED,
+        source=base.source, note=f"{each:g} of an engineer x {factor:g}: {work.note}",
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from stackchoice.confirm.kept import load_passport, read_bounded, save_passport
 from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
-from stackchoice.facts.load import data_dir
-from stackchoice.facts.yaml import read_yaml, shown
+from stackchoice.facts.place import data_dir
+from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 
 END = ".passport.json"
@@ -53,7 +53,31 @@ def compare_files(
     names: Sequence[str | Path], *, slo: str = "", by: str | None = None,
     vary: Sequence[str] = (), same: Sequence[str] = (), facts: Facts | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compare arms by their files; ``slo`` as ``ttft=0.5,itl=0.03,e2e=10`` in seconds."""
+    """Compare arms by their files, as :func:`stackchoice.compare.compare` does.
+
+    Parameters
+    ----------
+    names
+        Passports, results of other harnesses, or names of shipped passports.
+    slo
+        Objective of a request in seconds, such as ``ttft=0.5,itl=0.03,e2e=10``.
+
+    Raises
+    ------
+    PassportError
+        When a file is missing or is none.
+    InputError
+        With fewer than two arms, or an objective or name that is none.
+
+    Examples
+    --------
+    One repetition has no scatter, so a ratio of 2.5 ranks nothing.
+
+    >>> from stackchoice import compare_files
+    >>> (pair,) = compare_files(["gh200-0.19.1", "gh200-0.26.0-draft2"]).pairs
+    >>> pair.verdict
+    'not comparable'
+    """
     return compare(load_arms(names), facts or load_facts(), slo=read_slo(slo), by=by,
                    vary=vary, same=same)  # fmt: skip
 
@@ -107,14 +131,6 @@ def read_declared(pairs: Sequence[str]) -> dict[str, object]:
             )
         declared[key.strip()] = _value(value.strip())
     return declared
-
-
-def read_declared_file(path: Path) -> dict[str, object]:
-    """Read declared items from a YAML file."""
-    tree = read_yaml(path)
-    if not isinstance(tree, dict):
-        raise InputError(f"{path}: no mapping of items; write one `key: value` a line")
-    return tree
 
 
 def _value(text: str) -> object:

@@ -92,7 +92,7 @@ def _compared(seller: Seller, offer: Offer, theirs: Any, when: datetime, label: 
     }
     rows = []
     for key, charge in CHARGES.items():
-        their = getattr(listed, key, None)
+        their: Any = getattr(listed, key, None)
         tiered = their is not None and not isinstance(their, Decimal)
         if tiered:
             their = their.base

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from stackchoice.errors import ConfigError, InputError, ScenarioError, known_names
+from stackchoice.errors import InputError
 from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
+from stackchoice.facts.names import artifact_named, named
 from stackchoice.facts.records import Artifact, Model
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.yaml import shown
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.own_rates import own_rates
+from stackchoice.read.bounded import MAX_CONFIG_BYTES, parse_json, read_bytes
 
 #: As a scenario allows.
 MAX_CONTEXT_TOKENS, MAX_DEVICES, MAX_WEIGHTS_GB = 100_000_000, 1024, 1_000_000
-#: A config.json is some kilobytes; mixed-precision files reach a hundred.
-MAX_CONFIG_BYTES = 16 * 2**20
 
 
 def size_by_name(
@@ -52,8 +51,17 @@ def size_by_name(
 
     Raises
     ------
-    ScenarioError, ConfigError
+    InputError, CheckpointError
         When a name is not in the fact base or the file cannot be read: value, reason, fix.
+
+    Examples
+    --------
+    A token of this model takes 2 x 2 heads x 256 values x 2 bytes in each of 10 layers.
+
+    >>> from stackchoice import size_by_name
+    >>> found = size_by_name("Qwen/Qwen3.6-35B-A3B", "h100_sxm", context_tokens=8192)
+    >>> found.kv_bytes_per_token == 2 * 2 * 256 * 2 * 10
+    True
     """
     facts = facts or load_facts()
     if interconnect is not None and path_over(interconnect, facts.links.values(), 2) is None:
@@ -63,41 +71,27 @@ def size_by_name(
         )
     path = Path(model)
     _check_sizes(context_tokens, devices, weights_gb, kv_dtype, facts)
-    if model in facts.models:
-        chosen = facts.models[model]
+    if model not in facts.models and (path.suffix == ".json" or path.exists()):
+        chosen = model_of_config(path, weights_gb)
+    else:
+        chosen = named("model", model, facts.models, " or give the path of a config.json")
         if weights_gb is not None:
             raise InputError(
                 f"weights_gb {weights_gb:g} belongs to a config.json; the weights of {model} are "
                 "known, leave it out"
             )
-    elif path.suffix == ".json" or path.exists():
-        chosen = model_of_config(path, weights_gb)
-    else:
-        raise _unknown("model", model, list(facts.models), " or give the path of a config.json")
-    if machine not in facts.machines:
-        raise _unknown("machine", machine, list(facts.machines))
-    if engine is not None and engine not in facts.engines:
-        raise _unknown("engine", engine, list(facts.engines))
-    ids = [a.id for a in chosen.artifacts]
-    if artifact is not None and artifact not in ids:
-        raise _unknown("artifact", artifact, ids)
+    card = named("machine", machine, facts.machines)
+    if engine is not None:
+        named("engine", engine, facts.engines)
     taken = (
-        chosen.artifact(artifact)
-        if artifact is not None
+        artifact_named(artifact, chosen) if artifact is not None
         else max(chosen.artifacts, key=lambda a: a.weight_bits.value or 0)
-    )
+    )  # fmt: skip
     return size(
-        chosen,
-        taken,
-        facts.machines[machine],
-        facts,
-        context_tokens=context_tokens,
-        devices=devices,
-        kv_dtype=kv_dtype,
-        engines=[engine] if engine else None,
-        interconnect=interconnect,
+        chosen, taken, card, facts, context_tokens=context_tokens, devices=devices,
+        kv_dtype=kv_dtype, engines=[engine] if engine else None, interconnect=interconnect,
         measured=own_rates(measured) if measured else (),
-    )
+    )  # fmt: skip
 
 
 def _check_sizes(
@@ -123,20 +117,7 @@ def _check_sizes(
 
 def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
     """Return a model that is only a ``config.json``: its layers known, its parameters not."""
-    try:
-        with ordinary(path).open("rb") as file:
-            raw = file.read(MAX_CONFIG_BYTES + 1)
-        if len(raw) > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{path}: more than {MAX_CONFIG_BYTES} bytes is no config.json")
-        config = json.loads(raw)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}); give a config.json"
-        ) from None
-    except (ValueError, RecursionError):
-        raise ConfigError(f"{path}: is not JSON; give a model's config.json") from None
-    if not isinstance(config, dict):
-        raise ConfigError(f"{path}: holds no mapping of keys; give a model's config.json")
+    config = parse_json(read_bytes(path, MAX_CONFIG_BYTES), path, "config.json")
     return config_model(path.name, config, weights_gb)
 
 
@@ -152,7 +133,7 @@ def config_model(name: str, config: dict[str, Any], weights_gb: float | None = N
         id=name,
         name=name,
         licence=Datum[str](),
-        config=Datum[dict](value=config, evidence=Evidence.ASSUMED, note=note),
+        config=Datum[dict[str, Any]](value=config, evidence=Evidence.ASSUMED, note=note),
         parameters=Datum[int](),
         active_parameters=Datum[int](),
         context_tokens=Datum[int](),
@@ -215,9 +196,3 @@ def describe_sizing(found: Sizing) -> str:
             )
         lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
     return "\n".join(lines)
-
-
-def _unknown(what: str, name: str, known: list[str], more: str = "") -> ScenarioError:
-    return ScenarioError(
-        f"{what} {name!r} is not in the fact base; {known_names(name, known)}{more}"
-    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from stackchoice.confirm.probe import ProbedMachine, probe_machine
+from typing import TYPE_CHECKING
+
 from stackchoice.facts import Datum, Evidence, Facts, Source, load_facts
 from stackchoice.facts.records import Machine
 from stackchoice.fit.memory import GB, GIB
-from stackchoice.fit.speed import read_bytes
+from stackchoice.fit.stream import read_bytes
 from stackchoice.scenario import THIS_MACHINE, Scenario
+
+if TYPE_CHECKING:
+    from stackchoice.confirm.probe import ProbedMachine
 
 #: Working set to probe with when the model's size is not known: beyond every cache.
 DEFAULT_WORKING_SET_BYTES = 2**28
@@ -18,6 +22,8 @@ def facts_for(scenario: Scenario, facts: Facts | None = None) -> Facts:
     facts = facts or load_facts()
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         return facts
+    from stackchoice.confirm.probe import probe_machine
+
     return with_machine(facts, probe_machine(working_set_bytes(scenario, facts)))
 
 

@@ -204,7 +204,7 @@ def _shared_prefix(s: Situation) -> bool | None:
         return False
     if prefix is None or not total:
         return None
-    return prefix / total >= s.thresholds["heavy_shared_prefix_share"]
+    return bool(prefix / total >= s.thresholds["heavy_shared_prefix_share"])
 
 
 def _vendors(s: Situation) -> set[str]:

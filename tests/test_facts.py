@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stackchoice.errors import FactsError
-from stackchoice.facts import Facts, data_dir, load_facts
+from stackchoice.facts import data_dir, load_facts
 from stackchoice.facts.yaml import read_facts, read_yaml
 
 QWEN = "Qwen/Qwen3.8-27B"
@@ -20,11 +20,6 @@ FEATURES = {
     "json_schema", "tools", "images", "prefix_caching", "metrics", "openai_api",
     "continuous_batching", "tensor_parallel", "speculative_decoding",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def facts() -> Facts:
-    return load_facts()
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from stackchoice.fit.speed import batch_one_speed
 from stackchoice.kernels import engine_wall, model_wall
 from stackchoice.present.kernels import KernelPanel, engine_table, path_table
 from stackchoice.present.report import Report
+from stackchoice.score import score_lines
+from stackchoice.score.given import Unknown
 from stackchoice.score.kernels import kernel_path
-from stackchoice.score.unknown import Unknown
 
 FACTS = load_facts()
 QWEN = "Qwen/Qwen3.8-27B"
@@ -139,7 +140,10 @@ class TestQuestion:
     def test_the_answer_rests_on_what_is_given(self):
         """No name of a model, page or case: an empty source changes nothing."""
         given = {"engine": "vllm", "engine_version": "0.26.0", "gpu": {"arch": "sm_90"}, **CT_NVFP4}
-        assert kernel_path(given, FACTS) == kernel_path(given, FACTS, source_url="https://a.b/c")
+        rows = [{"id": str(i), "ask": "kernel_path", "given": given, "answer": {}, **page}
+                for i, page in enumerate(({}, {"source_url": "https://a.b/c"}))]  # fmt: skip
+        one, other = score_lines(rows, FACTS).lines
+        assert one.predicted == other.predicted == kernel_path(given, FACTS)
 
 
 class TestCommand:

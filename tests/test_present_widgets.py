@@ -210,3 +210,40 @@ def test_the_panel_shows_what_a_conditional_answer_hangs_on(panel):
     assert panel.decision.conditions
     for condition in panel.decision.conditions:
         assert str(escape(condition)) in panel.view.value
+
+
+def test_two_notebooks_on_one_scenario_do_not_overwrite_each_other(facts, tmp_path):
+    path = tmp_path / "mine.yaml"
+    one, two = (ScenarioPanel(saved_or(path, "json-chat"), facts, save_to=path) for _ in range(2))
+    one.fields["workload.users"].value = "80"
+    one.save()
+    theirs = path.read_bytes()
+    two.fields["team.engineers"].value = "7"
+    two.save()
+    assert path.read_bytes() == theirs
+    for said in ("somebody else wrote it", "Users: &#39;80&#39; there", "read it again",
+                 "choose another name"):  # fmt: skip
+        assert said in two.message.value
+    two.path.value = str(tmp_path / "other.yaml")
+    two.save()
+    assert load_scenario(tmp_path / "other.yaml").team.engineers.value == 7
+    two.path.value = str(path)
+    two.reload_button.click()
+    assert two.fields["workload.users"].value == "80"
+    assert two.fields["team.engineers"].value != "7"
+    two.fields["team.engineers"].value = "9"
+    two.save_button.click()
+    assert "Saved to" in two.message.value
+    both = load_scenario(path)
+    assert (both.workload.users.value, both.team.engineers.value) == (80, 9)
+    one.save()
+    assert "Engineers: &#39;9&#39; there" in one.message.value
+
+
+def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path):
+    (tmp_path / "mine.yaml").write_text("# by hand\n", encoding="utf-8")
+    panel.save()
+    assert "somebody else wrote it" in panel.message.value
+    assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
+    panel.reload()
+    assert "holds NoneType, not a mapping" in panel.message.value

@@ -9,11 +9,10 @@ from stackchoice.cli import app
 from stackchoice.errors import ScoreError
 from stackchoice.facts import data_dir, load_facts
 from stackchoice.score import capacity, score_file, score_lines
-from stackchoice.score.engines import engine_id
 from stackchoice.score.files import read_config
+from stackchoice.score.given import Unknown, engine_id
 from stackchoice.score.judge import judge
 from stackchoice.score.run import score_public
-from stackchoice.score.unknown import Unknown
 
 LLAMA = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
          "hidden_size": 4096, "dtype": "bfloat16"}  # fmt: skip

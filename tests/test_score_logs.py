@@ -4,13 +4,8 @@ import pytest
 
 from stackchoice.facts.load import load_facts
 from stackchoice.score import score_public
+from stackchoice.score.given import Unknown
 from stackchoice.score.logs import asked_for, read_log
-from stackchoice.score.unknown import Unknown
-
-
-@pytest.fixture(scope="module")
-def facts():
-    return load_facts()
 
 
 def test_the_public_lines_are_right_in_every_key(facts):

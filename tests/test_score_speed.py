@@ -3,9 +3,9 @@
 import pytest
 
 from stackchoice.facts.shares import SpeedScore
+from stackchoice.score.given import Unknown
 from stackchoice.score.ledger import scores, summary, write
 from stackchoice.score.speed import ASKS, share_model
-from stackchoice.score.unknown import Unknown
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def test_every_speed_line_is_answered_or_says_why_not(facts, speed_cases):
 def test_the_answer_is_not_read(facts, speed_cases):
     """Only given and the source count: the function has no way to see more."""
     case = speed_cases[0]
-    found = ASKS[case["ask"]](case["given"], facts, source_url=case["source_url"])
-    assert found == ASKS[case["ask"]](dict(case["given"]), facts, source_url=case["source_url"])
+    found = ASKS[case["ask"]](case["given"], facts, case["source_url"])
+    assert found == ASKS[case["ask"]](dict(case["given"]), facts, case["source_url"])
 
 
 def test_source_url_leaves_its_repository_out(facts):
@@ -68,7 +68,7 @@ def test_ledger_lines_are_covered_with_their_source_left_out(facts, speed_cases)
     for case in speed_cases:
         key = "speedup" if case["ask"] == "speculative_speedup" else "tokens_per_s"
         try:
-            found = ASKS[case["ask"]](case["given"], facts, source_url=case["source_url"])
+            found = ASKS[case["ask"]](case["given"], facts, case["source_url"])
         except Unknown:
             continue
         hits[case["ask"]].append(found["low"] <= case["answer"][key] <= found["high"])

@@ -68,8 +68,8 @@ def test_a_lone_config_is_sized_with_unknown_weights(tmp_path, facts):
     ("text", "says"),
     [
         ("{", "not JSON"),
-        ("[1]", "no mapping"),
-        ("[" * 100_000, "not JSON"),
+        ("[1]", "not an object"),
+        ("[" * 100_000, "nested too deep"),
         (None, "cannot be read"),
     ],
 )

@@ -9,7 +9,7 @@ from stackchoice.choose.buying import devices, fte_of, once, purchase, rental, r
 from stackchoice.choose.site import Site
 from stackchoice.cost import BillLine, CostLine, Volume, decimal
 from stackchoice.cost.numbers import MILLION
-from stackchoice.cost.tokens import adjusted_usd, metered_charges
+from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer
@@ -56,7 +56,7 @@ def _tokens(offer: Offer, tokens: Volume | None) -> Iterator[BillLine]:
     for what, amount, each in metered_charges(tokens, price):
         if not amount:
             continue
-        usd = amount * each / MILLION
+        usd = charge_usd(amount, each)
         total += usd
         own_price = price.cached_input_usd_per_mtok is not None or "cache" not in what
         yield BillLine(

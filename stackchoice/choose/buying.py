@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from stackchoice.choose.decision import HourListing
 from stackchoice.choose.site import SECONDS_PER_HOUR, Site
@@ -39,10 +40,11 @@ class Rental:
     @property
     def usd(self) -> Decimal:
         """A month of it."""
-        return rent(
+        usd: Decimal = rent(
             devices=self.devices, devices_per_unit=self.devices_per_unit, hours=self.hours,
             usd_per_device_hour=self.usd_per_device_hour, discount=self.discount,
         )  # fmt: skip
+        return usd
 
 
 def rental(scenario: Scenario, facts: Facts, point: Point, site: Site, count: int) -> Rental | None:
@@ -169,7 +171,9 @@ def purchase(facts: Facts, point: Point, site: Site, count: int) -> Purchase | N
         if s.devices >= min(group, largest)
     ]
     quote, known = point["money.server_usd"], point.inputs["money.server_usd"]
-    ours = {"evidence": known.evidence, "source": known.origin or OWN_QUOTE, "as_of": ""}
+    ours: dict[str, Any] = {
+        "evidence": known.evidence, "source": known.origin or OWN_QUOTE, "as_of": "",
+    }  # fmt: skip
     if layouts:
         servers, found = min(
             layouts, key=lambda pair: (pair[0] * (pair[1].usd + pair[1].installation_usd), pair[0])
@@ -183,7 +187,7 @@ def purchase(facts: Facts, point: Point, site: Site, count: int) -> Purchase | N
     if quote is None:
         return None
     board, power = site.machine.board_power_w, Datum[float]()
-    if board.known:
+    if board.value is not None:
         power = Datum[float](
             value=board.value * group / 1000 + facts.assumed("host_kw"),
             evidence=Evidence.ASSUMED, note="board power and an assumed host",

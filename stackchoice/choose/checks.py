@@ -13,7 +13,7 @@ from stackchoice.choose.judge import Check, first_failure
 from stackchoice.choose.kernels import kernel_checks, path_at
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Datum, Record, sure
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB
@@ -148,7 +148,7 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
     yield (
         "hardware fit",
         row.live_sequences > 0,
-        f"does not fit: weights and workspace {_leave(row.pool_bytes)}{takes}",
+        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}",
     )
     if site.live_sequences == 0:
         yield (

@@ -50,12 +50,24 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     scenario
         The whole input. Ranges are decided at their likely value and again at both ends.
     facts
-        The fact base; a probed machine is added with :func:`stackchoice.with_machine` first.
+        The fact base; :func:`stackchoice.this_machine.facts_for` adds the machine in front of you.
+
+    Returns
+    -------
+    Decision
+        The recommendation, every option with its reason, the costs and what would change them.
 
     Raises
     ------
     ScenarioError
         When the scenario names a model, artifact, machine or seller the facts do not have.
+
+    Examples
+    --------
+    >>> from stackchoice import decide, load_facts, load_scenario
+    >>> decision = decide(load_scenario("json-chat"), load_facts())
+    >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
+    ('SGLang', ['managed', 'rented', 'owned'])
     """
     scenario = checked(scenario, facts)
     point = likely_point(scenario, facts)

@@ -197,7 +197,17 @@ STATUS_ORDER: tuple[Status, ...] = ("chosen", "too close to call", "viable", "el
 
 
 class Decision(Record):
-    """The pure result of ``decide(scenario, facts)``."""
+    """The pure result of ``decide(scenario, facts)``.
+
+    Examples
+    --------
+    >>> from stackchoice import decide, load_facts, load_scenario
+    >>> decision = decide(load_scenario("json-chat"), load_facts())
+    >>> len(decision.to_frame()) == len(decision.options)
+    True
+    >>> "recommended" in decision.model_dump(mode="json")
+    True
+    """
 
     scenario: str
     title: str

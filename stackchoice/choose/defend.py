@@ -37,7 +37,8 @@ def defend(
     scenario = checked(scenario, facts)
     point, memo = likely_point(scenario, facts), Memo()
     main = answer(scenario, facts, point, memo)
-    names = [main.verdict.option, main.best and main.best.option, main.seller and MANAGED]
+    names = [main.verdict.option, main.best.option if main.best else None,
+             MANAGED if main.seller else None]  # fmt: skip
     return Defence(
         tornados=[
             tornado(scenario, facts, point, main, name, memo)

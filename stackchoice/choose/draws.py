@@ -117,7 +117,7 @@ def _scaled(
     Tried, not presumed: a figure is doubled, and every line must answer with its part doubled.
     """
     found = []
-    tries = [("input", SALARY, None)] if SALARY in inputs else []
+    tries: list[tuple[str, str, str | None]] = [("input", SALARY, None)] if SALARY in inputs else []
     tries += [
         ("assumption", f"{part}_{line.path}", line.path)
         for line in first.lines for part in PER_PATH if f"{part}_{line.path}" in assumptions

@@ -61,6 +61,8 @@ def fallback_text(site: Site | None) -> str:
 def kernel_steps(site: Site) -> list[Step]:
     """Return one step for each part of the weights: what its kernel multiplies, as was read."""
     path = site.kernels
+    if path is None:
+        return []
     return [
         Step(
             question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
@@ -68,6 +70,7 @@ def kernel_steps(site: Site) -> list[Step]:
             f"{part.prefill.arithmetic} ({part.prefill.kernel})",
             facts=[part.prefill.source.label],
         )
-        for part in (path.parts if path else [])
-        if part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
+        for part in path.parts
+        if part.encoding
+        and part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
     ]  # fmt: skip

@@ -50,16 +50,26 @@ def volume(point: Point) -> Volume | None:
     per_day = point.requests_per_day
     if per_day is None or not point.known(*paths):
         return None
-    days, tokens_in, tokens_out = (point[path] for path in paths[-3:])
-    requests = per_day * days
-    reused = tokens_in - (traffic(point).prefill_tokens or 0)
-    written = min(point["money.cache_write_share"] or 0, 1) * tokens_in
     return Volume(
-        requests=requests, input_tokens=requests * tokens_in, cached_tokens=requests * reused,
-        cache_write_tokens=requests * min(written, tokens_in - reused),
-        output_tokens=requests * tokens_out, evidence=point.evidence(*paths),
+        **tokens_a_month(point, per_day), evidence=point.evidence(*paths),
         batch_share=point["money.batch_share"] or 0, peak_share=point["money.peak_hours_share"],
     )  # fmt: skip
+
+
+def tokens_a_month(point: Point, requests_per_day: float) -> dict[str, float]:
+    """Return requests and tokens of a month, by what they are billed as."""
+    days, tokens_in, tokens_out = (
+        point[f"workload.{name}"] for name in ("days_per_month", "input_tokens", "output_tokens")
+    )
+    requests = requests_per_day * days
+    reused = tokens_in - (traffic(point).prefill_tokens or 0)
+    written = min(point["money.cache_write_share"] or 0, 1) * tokens_in
+    return {
+        "requests": requests, "input_tokens": requests * tokens_in,
+        "cached_tokens": requests * reused,
+        "cache_write_tokens": requests * min(written, tokens_in - reused),
+        "output_tokens": requests * tokens_out,
+    }  # fmt: skip
 
 
 def path_lines(
@@ -121,7 +131,7 @@ def compare(
     if site is None:
         return found
     by_hour = [] if site.choice.already_owned else hour_market(scenario, facts, point, site)
-    paths = _paths(facts, point, site, offer, tokens, lines)
+    paths = paths_at(facts, point, site, offer, tokens, lines)
     return found.model_copy(update={"hours": by_hour, **turning.turning_points(scenario, paths)})
 
 
@@ -132,10 +142,10 @@ def break_evens(
     """Return the break-even volumes of :func:`compare` alone, for whoever asks at many points."""
     if site is None:
         return []
-    return list(turning.break_evens(_paths(facts, point, site, offer, tokens, lines)))
+    return list(turning.break_evens(paths_at(facts, point, site, offer, tokens, lines)))
 
 
-def _paths(
+def paths_at(
     facts: Facts, point: Point, site: Site, offer: Offer | None, tokens: Volume | None,
     lines: list[CostLine],
 ) -> Paths:  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.capacity import Plan, carried_per_s, months_until, plan
 from stackchoice.choose.interactive import under_limits
 from stackchoice.choose.site import Site, Traffic
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.load import Facts
 from stackchoice.fit import request_seconds
+from stackchoice.fit.speed import full_rate
 from stackchoice.scenario import Point
 
 
@@ -41,7 +44,7 @@ def peak_plan(site: Site, flow: Traffic, facts: Facts, point: Point) -> PeakPlan
     """Return the plan, or None where arrivals, lengths or speed are not known."""
     if flow.peak_per_s is None:
         return None
-    slow, fast = (_end(site, flow, facts, point, share) for share in ("low", "high"))
+    slow, fast = (replica_at(site, flow, facts, point, share) for share in ("low", "high"))
     if slow is None or fast is None:
         return None
     growth = point["workload.growth_per_month"]
@@ -65,9 +68,9 @@ def peak_plan(site: Site, flow: Traffic, facts: Facts, point: Point) -> PeakPlan
     )
 
 
-def _end(
+def replica_at(
     site: Site, flow: Traffic, facts: Facts, point: Point, share: str
-) -> dict[str, float] | None:
+) -> dict[str, Any] | None:
     """Return what a replica is at one end: its slots within the limits, rate and time."""
     slots = site.live_sequences or 0
     limits = under_limits(point, site, flow, share)
@@ -83,7 +86,7 @@ def _end(
     if found is None:
         return None
     prefill_s, decode_s = found
-    rate = 1 / (prefill_s + decode_s / slots)
+    rate = full_rate(prefill_s, decode_s, slots)
     return {
         "replica_per_s": rate, "service_s": slots / rate, "slots": slots,
         "cap": facts.assumed("utilisation_cap"), "wait_s": flow.wait_s(prefill_s, facts),

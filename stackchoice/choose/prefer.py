@@ -90,12 +90,13 @@ def _nearest(ways: list[Way], preference: Preference, too_close: Decimal) -> lis
     spans = [(way, SPAN[preference](way)) for way in ways]
     best = min((span for _, span in spans if span), key=lambda span: span[1])
     if preference == "cost":
-        gap = float(too_close)
-        return [way for way, span in spans if span and _gap(best[1], span[1]) < gap]
+        least = float(too_close)
+        return [way for way, span in spans if span and gap(best[1], span[1]) < least]
     return [way for way, span in spans if span and span[0] <= best[2]]
 
 
-def _gap(lowest: float, other: float) -> float:
+def gap(lowest: float, other: float) -> float:
+    """Return by which share of the dearer of two totals the other is below it."""
     return (other - lowest) / other if other > 0 else 0.0
 
 

@@ -155,13 +155,14 @@ def _standings(
     scenario: Scenario, facts: Facts, point: Point, there: list[Place], memo: Memo
 ) -> list[tuple[Engine, Place, Standing]]:
     """What the traffic does not move: how far each engine comes at each place."""
-    return [
-        (engine, place, memo.recall(
+
+    def one(engine: Engine, place: Place) -> Standing:
+        return memo.recall(
             ("standing", engine.id, place.choice, place.artifact.id), point, facts,
-            lambda p, f, e=engine, w=place: standing(scenario, f, p, e, w, memo),
-        ))
-        for place in there for engine in facts.engines.values()
-    ]  # fmt: skip
+            lambda p, f: standing(scenario, f, p, engine, place, memo),
+        )  # fmt: skip
+
+    return [(e, place, one(e, place)) for place in there for e in facts.engines.values()]
 
 
 def _kept(site: Site | None) -> str:

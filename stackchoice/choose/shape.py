@@ -18,7 +18,7 @@ from stackchoice.facts.records import Engine
 from stackchoice.fit import request_seconds
 from stackchoice.fit.admissions import NO_PREFIX_CACHING, AdmissionRow
 from stackchoice.fit.prefix import Hit
-from stackchoice.fit.speed import read_bytes
+from stackchoice.fit.stream import read_bytes
 
 Resource = Literal["compute", "bandwidth", "capacity"]
 ENDS = ("low", "middle", "high")
@@ -131,7 +131,7 @@ def shape(
         "pool_full": phases.pool_full,
         "weights_read_most": binding.weights_share_of_step >= 0.5,
         "cache_read_most": binding.weights_share_of_step < 0.5,
-        "prefix_found": prefix.found_tokens and prefix.found_tokens > 0,
+        "prefix_found": None if prefix.found_tokens is None else prefix.found_tokens > 0,
         "reuse_takes_room": (prefix.live_without or 0) > (prefix.live_with or 0),
         "thinking": thinking,
     }

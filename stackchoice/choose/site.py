@@ -25,7 +25,8 @@ from stackchoice.fit import (
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.admissions import admit_replica, replica_launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -98,12 +99,14 @@ class Traffic:
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""
-        return self._point["workload.input_tokens"]
+        tokens: float | None = self._point["workload.input_tokens"]
+        return tokens
 
     @cached_property
     def shared_tokens(self) -> float | None:
         """Tokens of the beginning that all requests share."""
-        return self._point["workload.shared_prefix_tokens"]
+        tokens: float | None = self._point["workload.shared_prefix_tokens"]
+        return tokens
 
     @cached_property
     def prefill_tokens(self) -> float | None:
@@ -150,12 +153,14 @@ class Traffic:
     @cached_property
     def output_tokens(self) -> float | None:
         """Tokens of a reply, reasoning among them."""
-        return self._point["workload.output_tokens"]
+        tokens: float | None = self._point["workload.output_tokens"]
+        return tokens
 
     @cached_property
     def context_tokens(self) -> int | None:
         """The length that one request may reach."""
-        return self._point["workload.context_tokens"]
+        tokens: int | None = self._point["workload.context_tokens"]
+        return tokens
 
 
 def traffic(point: Point) -> Traffic:
@@ -203,24 +208,31 @@ def _site(place: Place, facts: Facts, flow: Traffic) -> Site:
 
 
 def speed_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
-    """Return the speed of one stream at the depth that requests have on average.
+    """Return the speed of one stream at its mean depth, with the kernels that the engine runs."""
+    asked = stream_at(site, facts, point)
+    speed = batch_one_speed(
+        site.model, site.artifact, site.machine, facts.efficiencies, threads=threads_of(site),
+        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
+        shares=[m for m in facts.share_models if m.phase == "decode"], **asked,
+    )  # fmt: skip
+    return {"cache_bytes": asked["cache_bytes"], "speed": speed}
 
-    It is of the arithmetic that the engine's kernels run, where a site knows their path.
-    """
+
+def stream_at(site: Site, facts: Facts, point: Point) -> dict[str, Any]:
+    """Return what a single stream on a site is, beside its model, artifact and machine."""
     flow = traffic(point)
     depth = int((flow.input_tokens or 0) + (flow.output_tokens or 0) / 2)
-    cache_bytes = site.layout.bytes_per_sequence(depth) if site.layout else 0
-    speed = batch_one_speed(
-        site.model, site.artifact, site.machine, facts.efficiencies, cache_bytes=cache_bytes,
-        devices=site.choice.devices_per_replica, operand=operand_of(site),
-        # This machine's bandwidth was probed, and its engine runs, on one thread.
-        threads="one" if site.choice.id == THIS_MACHINE else "all",
-        # Single-stream prefill of every engine is too wide to size a server by: its class is used.
-        shares=[m for m in facts.share_models if m.phase == "decode"],
-        classes=facts.speed_classes,
-        links=facts.links.values(), interconnect=site.choice.interconnect,
-    )  # fmt: skip
-    return {"cache_bytes": cache_bytes, "speed": speed}
+    return {
+        "cache_bytes": site.layout.bytes_per_sequence(depth) if site.layout else 0,
+        "devices": site.choice.devices_per_replica, "operand": operand_of(site),
+        "classes": facts.speed_classes, "links": facts.links.values(),
+        "interconnect": site.choice.interconnect,
+    }  # fmt: skip
+
+
+def threads_of(site: Site) -> str:
+    """Return ``one`` for this machine, whose probe and engine run on one thread, else ``all``."""
+    return "one" if site.choice.id == THIS_MACHINE else "all"
 
 
 def operand_of(site: Site) -> str | None:
@@ -233,13 +245,21 @@ def admitted(site: Site, engine: Engine, facts: Facts, point: Point, memo: Memo)
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
+    devices = site.choice.devices_per_replica
+    asked = memo.recall(
+        ("launch", engine.id, devices), point, facts,
+        lambda _, f: replica_launch(
+            engine.id, engine.latest.version, site.model.config.value or {}, devices=devices,
+            facts=f,
+        ),
+    )  # fmt: skip
     key = ("admission", engine.id, site.choice, site.artifact.id, site.row.pool_bytes)
-    admission = memo.recall(key, point, facts, lambda p, f: _admission(site, engine, f, traffic(p)))
+    admission = memo.recall(key, point, facts, lambda p, _: _admission(site, asked, traffic(p)))
     live = site.row.live_sequences
     if admission is not None and admission.live_sequences is not None:
         live = admission.live_sequences
     rule = memo.recall(
-        ("reuse", engine.id, site.choice, site.artifact.id), point, facts,
+        ("reuse", engine.id, devices), point, facts,
         lambda _, f: _reuse(site, engine, f),
     )  # fmt: skip
     return site.model_copy(
@@ -269,20 +289,14 @@ def served(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> Si
     return site.model_copy(update={**speed, **found})
 
 
-def _admission(site: Site, engine: Engine, facts: Facts, flow: Traffic) -> Admission | None:
-    pool, devices = site.row.pool_bytes, site.choice.devices_per_replica
+def _admission(site: Site, asked: Launch, flow: Traffic) -> Admission | None:
+    pool = site.row.pool_bytes
     if pool is None or pool <= 0 or not flow.context_tokens:
         return None
     return admit_replica(
-        engine.id,
-        engine.latest.version,
-        site.model.config.value or {},
-        site.machine,
-        pool_bytes=pool,
-        devices=devices,
+        asked, site.machine, pool_bytes=pool, devices=site.choice.devices_per_replica,
         context_tokens=flow.context_tokens,
-        facts=facts,
-    )
+    )  # fmt: skip
 
 
 def _serving(site: Site, speed: dict[str, Any], facts: Facts, flow: Traffic) -> dict[str, Any]:

@@ -10,14 +10,25 @@ from stackchoice.choose.kernels import kernel_steps
 from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import Shape
 from stackchoice.choose.shape_steps import shape_steps
-from stackchoice.choose.site import places, site_of, speed_at
+from stackchoice.choose.site import Site, places, site_of, speed_at
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.load import Facts
-from stackchoice.fit import FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import workspace_bytes
 from stackchoice.scenario import Point, Scenario
+
+
+def shown_site(
+    scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo
+) -> Site | None:
+    """Return the best self-hosted option's site; where none survives, the first candidate's."""
+    site = main.site
+    if site is None and (there := places(scenario, facts)):
+        site = site_of(there[0], facts, point, memo)
+        site = site.model_copy(update=speed_at(site, facts, point))
+    return site
 
 
 def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> Fit:
@@ -26,10 +37,7 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
     For the best self-hosted option; where none survives, for the first candidate, so that
     the reader sees what does not fit.
     """
-    site = main.site
-    if site is None and (there := places(scenario, facts)):
-        site = site_of(there[0], facts, point, memo)
-        site = site.model_copy(update=speed_at(site, facts, point))
+    site = shown_site(scenario, facts, point, main, memo)
     context = point["workload.context_tokens"]
     if site is None:
         return Fit(
@@ -39,7 +47,8 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
         )  # fmt: skip
     layout, devices = site.layout, site.choice.devices_per_replica
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
-    rows = _rows(scenario, facts, main, site, per_sequence)
+    rows = [fit_row(**asked, bytes_per_sequence=per_sequence)
+            for asked in budgets(scenario, facts, site)]  # fmt: skip
     return Fit(
         model=scenario.model.id,
         artifact=site.artifact.label,
@@ -81,39 +90,26 @@ def trace(
     ]
 
 
-def _rows(
-    scenario: Scenario, facts: Facts, main: Answer, site: Any, per_sequence: int | None
-) -> list[FitRow]:
+def budgets(scenario: Scenario, facts: Facts, site: Site) -> list[dict[str, Any]]:
+    """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
     machine, devices = site.machine, site.choice.devices_per_replica
-    rows = []
-    if (budget := scenario.candidates.stated_budget) is not None:
-        rows.append(
-            fit_row(
-                "stated budget",
-                memory_bytes=_stated(budget.memory_gb, budget.origin),
-                weights_bytes=_stated(budget.weights_gb, budget.origin),
-                workspace_bytes=_stated(budget.workspace_gb, budget.origin),
-                bytes_per_sequence=per_sequence,
-                note=budget.origin,
-            )
-        )
-    shared = {
-        "weights_bytes": site.artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(facts),
-        "bytes_per_sequence": per_sequence,
-    }
+    published = {
+        "weights_bytes": site.artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts),
+    }  # fmt: skip
     reported = machine.memory_gib_reported.known or machine.unified_memory
-    rows.append(
-        fit_row("published checkpoint on the vendor's GB",
-                memory_bytes=nominal_bytes(machine, devices), **shared)
-    )  # fmt: skip
-    rows.append(
-        fit_row(
-            "published checkpoint on the memory the machine reports",
-            memory_bytes=usable_bytes(machine, devices), **shared,
-            note="" if reported else "reported bytes unknown; the vendor's GB are assumed",
-        )
-    )  # fmt: skip
+    rows: list[dict[str, Any]] = [
+        {"basis": "published checkpoint on the vendor's GB",
+         "memory_bytes": nominal_bytes(machine, devices), **published},
+        {"basis": "published checkpoint on the memory the machine reports",
+         "memory_bytes": usable_bytes(machine, devices), **published,
+         "note": "" if reported else "reported bytes unknown; the vendor's GB are assumed"},
+    ]  # fmt: skip
+    if (said := scenario.candidates.stated_budget) is not None:
+        parts = {
+            f"{part}_bytes": _stated(getattr(said, f"{part}_gb"), said.origin)
+            for part in ("memory", "weights", "workspace")
+        }
+        rows.insert(0, {"basis": "stated budget", **parts, "note": said.origin})
     return rows
 
 

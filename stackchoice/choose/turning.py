@@ -20,7 +20,7 @@ from stackchoice.cost import (
 )
 from stackchoice.cost.breakeven import input_equal, payback_months, price_equal, staircase
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
-from stackchoice.facts.datum import Evidence, weakest
+from stackchoice.facts.datum import Evidence, sure, weakest
 from stackchoice.scenario import Scenario
 
 #: The end of the throughput interval that a break-even rests on, in words.
@@ -48,6 +48,12 @@ def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
 
 def break_evens(paths: Paths) -> Iterator[BreakEven]:
     """Break-even at both ends of the throughput interval, without and with people."""
+    for asked in even_asked(paths):
+        yield break_even(**asked)
+
+
+def even_asked(paths: Paths) -> Iterator[dict[str, Any]]:
+    """Return what each break-even is worked out from."""
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None or paths.per_mtok is None:
         return
@@ -60,16 +66,16 @@ def break_evens(paths: Paths) -> Iterator[BreakEven]:
         spare = paths.spares * replica  # paid for, and carries nothing
         for with_people in (False, True):
             for end in ends:
-                yield break_even(
-                    against=f"{line.path}, {ENDS[end]}",
-                    fixed_usd=spare + (_beyond(line, managed) if with_people else 0),
-                    replica_usd=replica,
-                    managed_usd_per_mtok=paths.per_mtok,
-                    capacity_mtok=paths.capacity and paths.capacity[end],
-                    full_capacity_mtok=paths.full and paths.full.get(end),
-                    with_people=with_people,
-                    evidence=weakest(line.evidence, tokens.evidence),
-                )
+                yield {
+                    "against": f"{line.path}, {ENDS[end]}",
+                    "fixed_usd": spare + (_beyond(line, managed) if with_people else 0),
+                    "replica_usd": replica,
+                    "managed_usd_per_mtok": paths.per_mtok,
+                    "capacity_mtok": paths.capacity[end] if paths.capacity else None,
+                    "full_capacity_mtok": paths.full.get(end) if paths.full else None,
+                    "with_people": with_people,
+                    "evidence": weakest(line.evidence, tokens.evidence),
+                }
 
 
 def _curves(paths: Paths, evens: list[BreakEven]) -> Iterator[Curve]:
@@ -115,17 +121,18 @@ def _turns(scenario: Scenario, paths: Paths) -> Iterator[Turn]:
     if managed is None or tokens is None:
         return
     salary = decimal(paths.point["money.usd_per_engineer_month"])
+    buying = sure(managed.total_usd)
     for line in paths.own:
         evidence = weakest(line.total_evidence, managed.total_evidence)
-        gap = line.total_usd - managed.total_usd
+        usd = sure(line.total_usd)
         if tokens.total_mtok:
-            wanted = managed.infrastructure_usd + gap
+            wanted = sure(managed.infrastructure_usd) + usd - buying
             at = price_equal(wanted, decimal(tokens.total_mtok))
             yield _turn(f"managed price, against {line.path}", PRICE_UNIT, at, paths.per_mtok,
                         "it costs less at any price of tokens", evidence)  # fmt: skip
         if salary and line.people_usd:
             fte = line.people_usd / salary
-            at = input_equal(at=fte, cost=line.total_usd, slope=salary, other=managed.total_usd)
+            at = input_equal(at=fte, cost=usd, slope=salary, other=buying)
             yield _turn(f"operations work, {line.path}", "engineers", at, fte,
                         "even without anybody it costs more", evidence)  # fmt: skip
         if line.path == "owned" and paths.purchase is not None:
@@ -146,14 +153,14 @@ def _purchase_turns(
     running = sum(owned_parts_usd(free, servers, months, paths.facts, level=level).values())
     without = sum(owned_parts_usd(unpaid, servers, months, paths.facts, level=level).values())
     # The bill is linear in the price, so two points give the third.
-    slope = (line.infrastructure_usd - without) / bought.usd
+    slope = (sure(line.infrastructure_usd) - without) / bought.usd
     at = input_equal(at=bought.usd, cost=line.total_usd, slope=slope, other=managed.total_usd)
     yield _turn("price of a server", "USD", at, bought.usd,
                 "even a free server costs more in people, power and hosting", evidence)  # fmt: skip
     upkeep = bought.usd * servers * decimal(paths.facts.assumed("maintenance_share_per_year")) / 12
     payback = payback_months(
         (bought.usd + bought.installation_usd) * servers,
-        managed.total_usd - managed.one_time_usd, running + upkeep + line.people_usd,
+        sure(managed.total_usd) - managed.one_time_usd, running + upkeep + line.people_usd,
     )  # fmt: skip
     yield _turn("payback of the purchase", "months", payback, None,
                 "running it costs more than buying tokens", evidence)  # fmt: skip
@@ -186,7 +193,7 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
         carries = paths.capacity[end] * peak / STRETCHES
         shared = {
             "profile": profile, "capacity": carries,
-            "replica_usd": float(line.infrastructure_usd / paths.replicas),
+            "replica_usd": float(sure(line.infrastructure_usd) / paths.replicas),
             "usd_per_mtok": float(paths.per_mtok),
             "base_fixed": float(line.people_usd + line.one_time_usd),
         }  # fmt: skip

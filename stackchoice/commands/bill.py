@@ -7,11 +7,10 @@ from decimal import Decimal
 
 from stackchoice.choose import Decision
 from stackchoice.cost import BillLine, BreakEven, CostLine
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.prices import Quote
 
 #: Longer than any note: a line is never cut, only freed of control characters.
-WHOLE = 2000
 
 
 def describe(decision: Decision, listed: list[Quote], why_none: str) -> str:
@@ -27,7 +26,7 @@ def describe(decision: Decision, listed: list[Quote], why_none: str) -> str:
         *_people(decision),
         *_lists(listed, why_none),
     ]
-    return "\n".join(shown(line, WHOLE) for line in lines)
+    return shown_lines(*lines)
 
 
 def _volume(decision: Decision) -> Iterator[str]:

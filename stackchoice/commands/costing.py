@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 
-from stackchoice.choose import decide
 from stackchoice.commands.options import JsonFlag, ScenarioArg
-from stackchoice.scenario import load_scenario
-from stackchoice.this_machine import facts_for
 
 
 def cost_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
     """Print the monthly bill of every open path, the break-evens, and who says which price."""
     from datetime import UTC, datetime
 
+    from stackchoice.choose import decide
     from stackchoice.commands.bill import describe
     from stackchoice.prices import quotes
+    from stackchoice.scenario import load_scenario
+    from stackchoice.this_machine import facts_for
 
     loaded = load_scenario(scenario)
     facts = facts_for(loaded)

@@ -8,20 +8,9 @@ from typing import Annotated
 
 import typer
 
-from stackchoice.choose import decide
-from stackchoice.choose.against import against as compare_scenarios
-from stackchoice.choose.against import over_releases
-from stackchoice.commands.defending import (
-    carried_text,
-    comparison_text,
-    defence_text,
-    releases_text,
-)
 from stackchoice.commands.options import JsonFlag, ScenarioArg
-from stackchoice.commands.summary import summary
 from stackchoice.errors import InputError
-from stackchoice.scenario import load_scenario
-from stackchoice.this_machine import facts_for
+from stackchoice.facts.yaml import shown_lines
 
 
 def decide_command(
@@ -43,6 +32,12 @@ def decide_command(
     ] = False,
 ) -> None:
     """Answer the three questions and compare the costs."""
+    from stackchoice.choose import decide
+    from stackchoice.commands import defending
+    from stackchoice.commands.summary import summary
+    from stackchoice.scenario import load_scenario
+    from stackchoice.this_machine import facts_for
+
     loaded = load_scenario(scenario)
     facts = facts_for(loaded)
     asked = [name for name, on in (("--against", against is not None),
@@ -51,29 +46,35 @@ def decide_command(
     if len(asked) > 1:
         raise InputError(f"{' and '.join(asked)}: each is an answer of its own; ask for one")
     if against is not None:
+        from stackchoice.choose.against import against as compare_scenarios
+
         other = load_scenario(against)
         found = compare_scenarios(loaded, other, facts_for(other, facts))
-        print(found.model_dump_json(indent=2) if as_json else comparison_text(found))
+        print(found.model_dump_json(indent=2) if as_json else defending.comparison_text(found))
         return
     if releases is not None:
+        from stackchoice.choose.against import over_releases
+
         rows = over_releases(loaded, facts, releases)
         name = facts.engines[releases].name
         print(
             json.dumps([row.model_dump(mode="json") for row in rows], indent=2) if as_json
-            else releases_text(name, rows)
+            else defending.releases_text(name, rows)
         )  # fmt: skip
         return
     if defend:
         from stackchoice.choose.defend import defend as work_out
 
         defence = work_out(loaded, facts)
-        print(defence.model_dump_json(indent=2) if as_json else defence_text(defence))
+        print(defence.model_dump_json(indent=2) if as_json else defending.defence_text(defence))
         return
     decision = decide(loaded, facts)
     if as_json:
         print(decision.model_dump_json(indent=2))
+    elif run:
+        print(defending.carried_text(decision.runnable, decision.plan))
     else:
-        print(carried_text(decision.runnable, decision.plan) if run else summary(decision))
+        print(summary(decision))
 
 
 def report_command(
@@ -95,14 +96,16 @@ def report_command(
     pdf: Annotated[bool, typer.Option("--pdf", help="A folder gets a PDF too (Pango).")] = False,
 ) -> None:  # fmt: skip
     """Render the report for the review meeting: one offline page, record, JSON, PDF."""
+    from stackchoice.commands.summary import summary
     from stackchoice.passports import find
     from stackchoice.present.render import outputs, render_report
+    from stackchoice.scenario import load_scenario
 
     loaded = load_scenario(scenario)
     files = outputs(loaded.name, [*out, *(more or [])], pdf=pdf)
     beside = files[0].parent / f"{loaded.name}.passport.json"
     given = [find(name) for name in passport or ()] or ([beside] if beside.exists() else [])
-    first, *others = given or [None]
-    print(summary(render_report(scenario, files, passport=first, arms=others)))
+    first = given[0] if given else None
+    print(summary(render_report(scenario, files, passport=first, arms=given[1:])))
     for path in files:
-        print(f"wrote {path}")
+        print(shown_lines(f"wrote {path}"))

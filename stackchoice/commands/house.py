@@ -19,27 +19,26 @@ def lab_command(
     ] = None,
 ) -> None:
     """Open the notebooks in JupyterLab."""
-    from stackchoice.notebooks import notebooks_to_edit
+    from stackchoice.facts.yaml import shown_lines
+    from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit
 
     where = notebooks_to_edit(folder)
-    print(f"notebooks in {where}")
-    quiet = (
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.news_url=None",
-    )
-    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", *quiet, str(where)]))
+    print(shown_lines(f"notebooks in {where}"))
+    raise SystemExit(subprocess.call([sys.executable, *LAB, str(where)], env=lab_environment()))
 
 
 def doctor_command(as_json: JsonFlag = False) -> None:
     """Tell what works on this machine: OK or FAIL per item, with the fix."""
     from stackchoice.doctor import examine
+    from stackchoice.facts.yaml import shown_lines
 
     findings = []
     for finding in examine():
         findings.append(finding)
         if not as_json:
-            fix = "" if finding.ok else f"\n      fix: {finding.fix}"
-            print(f"{'OK  ' if finding.ok else 'FAIL'}  {finding.item}: {finding.text}{fix}")
+            fix = [] if finding.ok else [f"      fix: {finding.fix}"]
+            mark = "OK  " if finding.ok else "FAIL"
+            print(shown_lines(f"{mark}  {finding.item}: {finding.text}", *fix))
     if as_json:
         print(json.dumps([f.model_dump() for f in findings], indent=2))
     raise SystemExit(0 if all(f.ok or f.optional for f in findings) else 1)

@@ -40,9 +40,9 @@ def facts_command(
             f"{shown(row.datum)} = {shown(row.value, 60)}\n"
             f"    {row.evidence}, {age}{old}  {shown(row.source, 200)}"
         )
-    old = sum(r.stale for r in rows)
+    aged = sum(r.stale for r in rows)
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
-    print(f"{len(rows):,} facts, {old:,} of them stale{rest}")
+    print(f"{len(rows):,} facts, {aged:,} of them stale{rest}")
     if facts.overlay:
         print(f"your own: {', '.join(facts.overlay)}")
     print(f"fact base {facts.sha256[:12]}")

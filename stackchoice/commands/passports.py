@@ -40,7 +40,7 @@ def passport_command(
     from stackchoice import passports
     from stackchoice.compare.describe import describe_passport
     from stackchoice.confirm.kept import load_passport, schema_text
-    from stackchoice.load.untrusted import visible
+    from stackchoice.facts.yaml import shown_lines
 
     if action is Action.SCHEMA:
         print(schema_text(), end="")
@@ -57,13 +57,12 @@ def passport_command(
             return
         for passport, path in found:
             unknown = sum(value is None for _, _, value, _ in passport.items())
-            print(
-                visible(f"{passport.arm}: {passport.label}, {unknown} items unknown; wrote {path}")
-            )
+            said = f"{passport.arm}: {passport.label}, {unknown} items unknown"
+            print(shown_lines(f"{said}; wrote {path}"))
         return
     passport = load_passport(passports.find(file))
     if action is Action.VALIDATE:
-        print(visible(f"{file}: a passport of format {passport.format}, {passport.label}"))
+        print(shown_lines(f"{file}: a passport of format {passport.format}, {passport.label}"))
     else:
         print(passport.model_dump_json(indent=2) if as_json else describe_passport(passport))
 

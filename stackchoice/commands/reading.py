@@ -37,9 +37,10 @@ def inspect_command(
     print(describe_checkpoint(found))
     if found.path_there is not None and machine is not None:
         from stackchoice.facts import load_facts
+        from stackchoice.facts.yaml import shown_lines
         from stackchoice.fit.path.meaning import meanings
         from stackchoice.present.kerneltext import there_lines
 
         meant = meanings(found.path_there, load_facts().machines[machine])
         print("\nkernel path")
-        print("\n".join(there_lines(found.path_there, meant, found)))
+        print(shown_lines(*there_lines(found.path_there, meant, found)))

@@ -72,11 +72,13 @@ def sweep_command(
     if (command or url) and not model:
         raise InputError("--model is missing; give the name that the server knows its model by")
     knobs = [parse_knob(text) for text in knob]
-    pairs = [tuple(part.strip() for part in text.split(",")) for text in interaction or ()]
-    for pair in pairs:
-        if len(pair) != 2:
-            raise InputError(f"--interaction {','.join(pair)!r}: not two knobs; write a,b")
-    planned = design(knobs, pairs, rounds=max(1, rounds))  # type: ignore[arg-type]
+    pairs = []
+    for text in interaction or ():
+        first, *rest = (part.strip() for part in text.split(","))
+        if len(rest) != 1:
+            raise InputError(f"--interaction {text!r}: not two knobs; write a,b")
+        pairs.append((first, rest[0]))
+    planned = design(knobs, pairs, rounds=max(1, rounds))
     probes = list(probe or ()) + (["cache"] if metric == "cache_speedup" else [])
     load = plan_of({
         "load": {"kind": "closed", "streams": streams}, "requests": requests, "seed": seed,

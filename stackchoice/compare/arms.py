@@ -169,9 +169,9 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     held = [x.name for x in (a, b) if x.correctness == "failed"]
     if held:
-        why = [h for x in (a, b) for h in x.passport.validity.hold]
+        holds = [h for x in (a, b) for h in x.passport.validity.hold]
         text = f"{' and '.join(held)} on HOLD: its figures do not count before its canaries pass"
-        return "hold", f"{text} ({'; '.join(why)})" if why else text
+        return "hold", f"{text} ({'; '.join(holds)})" if holds else text
     broken = [x for x in (a, b) if x.label == "INVALID"]
     if broken:
         why = "; ".join(r for x in broken for r in x.passport.validity.reasons)

@@ -16,8 +16,8 @@ from stackchoice.compare.rules import load_compare_rules
 from stackchoice.confirm.passport import Passport
 from stackchoice.facts import Facts
 from stackchoice.facts.datum import Evidence, Record
-from stackchoice.fit.runs import suspect_kernel_path
-from stackchoice.fit.speed import batch_one_speed, device_class
+from stackchoice.fit.runs import device_kind, suspect_kernel_path
+from stackchoice.fit.speed import batch_one_speed
 
 PHASES = {m.id: m for m in METRICS if m.id in ("decode_tokens_per_s", "prefill_tokens_per_s")}
 
@@ -64,7 +64,7 @@ def ceiling(passport: Passport, facts: Facts) -> Ceiling | None:
     return Ceiling(bytes_per_token=size, tokens_per_s=top,
                    share=rate.median / top if rate else None, evidence=speed.evidence,
                    suspect=rate is not None and suspect_kernel_path(
-                       rate.median, top, device_class(machine)))  # fmt: skip
+                       rate.median, top, device_kind(machine)))  # fmt: skip
 
 
 def attribute(a: Passport, b: Passport, facts: Facts, *, alike: bool) -> Attribution:

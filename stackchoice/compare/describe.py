@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from stackchoice.compare.arms import Arm, Comparison, Pair
 from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.load.records import Spread
-from stackchoice.load.untrusted import visible
 
-MAX_LINE = 4000
 REST = (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
         ("restarts", "restarts"), ("energy, J", "energy_j"))  # fmt: skip
 TAILS = (("ttft_s", "TTFT"), ("itl_s", "ITL"), ("end_to_end_s", "end to end"))
@@ -30,7 +27,7 @@ def describe(comparison: Comparison) -> str:
     for pair in comparison.pairs:
         lines += ["", *_verdict(pair)]
     lines += ["", f"conclusion: {comparison.conclusion}"]
-    return _safe(lines)
+    return shown_lines(*lines)
 
 
 def _fairness(pair: Pair) -> list[str]:
@@ -120,8 +117,4 @@ def describe_passport(passport: Passport) -> str:
             value = f"{len(value)} with figures of their own"
         lines.append(f"  {item.replace('_', ' ')}: {shown(value)}{how}")
     lines += ["", *(f"note: {text}" for text in passport.notes)]
-    return _safe(lines)
-
-
-def _safe(lines: Iterable[str]) -> str:
-    return "\n".join(visible(line.replace("\n", " "), MAX_LINE) for line in lines)
+    return shown_lines(*lines)

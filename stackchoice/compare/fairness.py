@@ -183,7 +183,9 @@ def _length_text(lengths: Lengths | None) -> str | None:
     return ", ".join(said) or None
 
 
-def _near(x: float, y: float, tolerance: float) -> bool:
+def _near(x: float | None, y: float | None, tolerance: float) -> bool | None:
+    if x is None or y is None:
+        return None
     return abs(x - y) <= tolerance * max(x, y)
 
 
@@ -200,7 +202,7 @@ def _arrivals(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     reached = a.validity.most_in_flight, b.validity.most_in_flight
     if closed and None not in reached:
         limit = load_compare_rules().limit("concurrency_tolerance")
-        parts.append(_part("achieved concurrency", *reached, _near(*reached, limit)))  # type: ignore[arg-type]
+        parts.append(_part("achieved concurrency", *reached, _near(*reached, limit)))
     return parts
 
 
@@ -221,9 +223,9 @@ def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:
         for p in (x, y)
     ]
     if x.requests is not None and x.requests == y.requests:
-        window = True
+        window: bool | None = True
     elif None not in (x.window_s, y.window_s):
-        window = _near(x.window_s, y.window_s, load_compare_rules().limit("window_tolerance"))  # type: ignore[arg-type]
+        window = _near(x.window_s, y.window_s, load_compare_rules().limit("window_tolerance"))
     else:
         window = None if None in (x.requests, y.requests) else False
     warm = [p.warm_up_requests if p.warm_up_requests is not None else p.warm_up for p in (x, y)]
@@ -234,11 +236,12 @@ def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:
         cache = caches[0] == caches[1]
         shares = a.validity.largest_cached_share, b.validity.largest_cached_share
         if cache and caches[0] == "partly warm":
-            cache = None if None in shares else abs(shares[0] - shares[1]) <= 0.05  # type: ignore[operator]
+            x_share, y_share = shares
+            cache = None if x_share is None or y_share is None else abs(x_share - y_share) <= 0.05
     return [
-        _part("harness", *harness),
+        _part("harness", harness[0], harness[1]),
         _part("window", _window_text(x), _window_text(y), window),
-        _part("warm-up", *warm),
+        _part("warm-up", warm[0], warm[1]),
         _part("prefix cache", x.prefix_cache_state or x.cache, y.prefix_cache_state or y.cache,
               cache),
     ]  # fmt: skip

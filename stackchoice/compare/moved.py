@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from stackchoice.compare.named import engine_of, model_of
 from stackchoice.confirm.identity import Identity
@@ -47,7 +47,7 @@ def moved(a: Identity, b: Identity, facts: Facts) -> tuple[list[Moved], list[str
             half.append(name)
         else:
             found.append(Moved(kind="identity", name=name, first=shown(x), second=shown(y)))
-    tables: tuple[tuple[KIND, dict, dict], ...] = (
+    tables: tuple[tuple[KIND, dict[str, Any], dict[str, Any]], ...] = (
         ("package", a.packages, b.packages),
         ("setting", a.settings, b.settings),
         ("setting", a.effective_settings, b.effective_settings),
@@ -91,7 +91,7 @@ def _defaults(a: Identity, b: Identity, facts: Facts) -> list[Moved]:
     return found
 
 
-def _family(config: dict) -> str:
+def _family(config: dict[str, Any]) -> str:
     """Return the trait by which the fact base keys defaults of a model."""
     text = config.get("text_config") or config
     kinds = {str(k) for k in text.get("layer_types") or ()}

@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 from stackchoice.load.rules import Limit, load_rules
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stackchoice.facts.datum import Record
-from stackchoice.load.untrusted import count_of, dict_of, parse_json, text_of, visible
+from stackchoice.facts.yaml import shown
+from stackchoice.load.untrusted import count_of, dict_of, parse_json, text_of
 
 #: llama.cpp: /props, /slots. vLLM: /version, /metrics, /server_info (only in development mode).
 #: SGLang: /server_info, before that /get_server_info. All of them: /v1/models.
@@ -124,7 +125,7 @@ def read_account(
     offered = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
     mine = next((m for m in (*offered, {}) if m.get("id") == model), {})
     mine = mine or (offered[0] if len(offered) == 1 else {})
-    ids = [visible(m["id"], 200) for m in offered if isinstance(m.get("id"), str)][:100]
+    ids = [shown(m["id"], 200) for m in offered if isinstance(m.get("id"), str)][:100]
     take("/v1/models", context_tokens=count_of(mine.get("max_model_len")), model_ids=ids,
          owned_by=_said(mine.get("owned_by")), model_path=_said(mine.get("root")))  # fmt: skip
     take("header server", server_header=_said((headers or {}).get("server")))
@@ -139,9 +140,9 @@ def _settings(path: str, tree: dict[str, Any], take: Any) -> None:
         take(path, **{item: next((_said(str(flat[n])) for n in names if n in flat), None)})
     for item, names in COUNTS.items():
         take(path, **{item: next((c for n in names if (c := count_of(flat.get(n)))), None)})
-    take(path, packages={k: visible(str(v), 100) for k, v in flat.items()
+    take(path, packages={k: shown(str(v), 100) for k, v in flat.items()
                          if PACKAGE.match(k) and isinstance(v, str)})  # fmt: skip
-    take(path, settings={visible(k, 100): visible(v, 200) if isinstance(v, str) else v
+    take(path, settings={shown(k, 100): shown(v, 200) if isinstance(v, str) else v
                          for k, v in list(flat.items())[:MAX_SETTINGS]})  # fmt: skip
     if "internal_states" in tree:
         take(path, engine="sglang")
@@ -199,9 +200,9 @@ def _metrics(text: str, take: Any) -> None:
         elif short == "cache_config_info":
             known = dict(LABEL.findall(labels or ""))
             _pool(known, take)
-            take("/metrics", engine=visible(name.partition(":")[0], 40),
+            take("/metrics", engine=shown(name.partition(":")[0], 40),
                  kv_format=_said(known.get("cache_dtype")),
-                 settings={visible(k, 100): visible(v, 200) for k, v in known.items()})  # fmt: skip
+                 settings={shown(k, 100): shown(v, 200) for k, v in known.items()})  # fmt: skip
         elif short in ("max_total_num_tokens", "num_total_tokens"):
             number = _number(value)
             take("/metrics", kv_pool_tokens=int(number) if number else None)
@@ -233,7 +234,7 @@ def _digest(text: str) -> str:
 
 
 def _said(value: Any) -> str | None:
-    return visible(text_of(value), 200) or None
+    return shown(text_of(value), 200) or None
 
 
 def _without_folders(path: str | None) -> str | None:

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 from stackchoice.load.plan import WORDS
 

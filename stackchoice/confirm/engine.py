@@ -20,6 +20,7 @@ from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.errors import EngineError
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.redact import without_secrets
 
 
 class Engine(ABC):
@@ -122,7 +123,7 @@ class Engine(ABC):
         text = self._log
         if path is not None and path.is_file():
             text = path.read_text("utf-8", "replace")
-        return "\n".join(text.splitlines()[-lines:])
+        return without_secrets("\n".join(text.splitlines()[-lines:]))
 
     def peak_memory_bytes(self) -> int | None:
         """Peak resident memory of the engine's process, where the system tells it."""

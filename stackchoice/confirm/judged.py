@@ -10,6 +10,7 @@ from typing import Any, Literal
 from stackchoice.confirm.canary import Canary, CanaryOutcome, JsonType, ToolExpect
 from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.sandbox import run_code, why_off
+from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Failure, Sample
 from stackchoice.load.untrusted import parse_json, visible
 
@@ -132,9 +133,9 @@ def _judge_one(canary: Canary, answer: Sample) -> tuple[Kind | None, str]:
         code = fenced.group(1) if fenced else answer.text
         printed, error = run_code(f"{code}\n{expect.code.then}\n")
         if error:
-            return "code", f"the code {visible(error, 200)}{cut}"
+            return "code", f"the code {shown(error, 200)}{cut}"
         if printed.strip() != expect.code.prints.strip():
-            said = visible(printed.strip(), 80)
+            said = shown(printed.strip(), 80)
             return "code", f"the code prints {said!r}; wanted {expect.code.prints!r}{cut}"
     return None, ""
 
@@ -144,7 +145,7 @@ def _json(keys: Mapping[str, JsonType], answer: Sample) -> str:
     if value is None:
         return "is no JSON object"
     if set(value) != set(keys):
-        found = visible(", ".join(value), 200) or "none"
+        found = shown(", ".join(value), 200) or "none"
         return f"has keys {found}; wanted {', '.join(keys)}"
     for key, kind in keys.items():
         if not _is(value[key], kind):
@@ -158,7 +159,7 @@ def _tool(expect: ToolExpect, answer: Sample, cut: str) -> tuple[Kind | None, st
         return "tool", f"{said}{' but text' if answer.text.strip() else ''}{cut}"
     name, arguments = answer.tool_calls[0]
     if name != expect.name:
-        return "tool", f"calls {visible(name, 80)!r}; wanted {expect.name!r}"
+        return "tool", f"calls {shown(name, 80)!r}; wanted {expect.name!r}"
     given = parse_json(arguments)
     if given is None:
         return "tool", f"the arguments are no JSON object{cut}"
@@ -168,7 +169,7 @@ def _tool(expect: ToolExpect, answer: Sample, cut: str) -> tuple[Kind | None, st
             value.casefold() in found.casefold()
         )  # fmt: skip
         if not same and found != value:
-            return "tool", f"argument {key} is {visible(repr(found), 80)}; wanted {value!r}"
+            return "tool", f"argument {key} is {shown(repr(found), 80)}; wanted {value!r}"
     return None, ""
 
 

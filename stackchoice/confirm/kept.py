@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from stackchoice.confirm.passport import FORMAT, Passport, PassportError
-from stackchoice.facts.yaml import ordinary
+from stackchoice.facts.write import write_whole
+from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.untrusted import visible
 
 #: 10,000 samples of some kilobytes; anything beyond is no passport.
@@ -21,36 +20,7 @@ SCHEMA_FILE = "schemas/passport.schema.json"
 
 def save_passport(passport: Passport, path: Path | str) -> Path:
     """Write as JSON, atomically: a reader sees the old file or the whole new one."""
-    return write_whole(path, passport.model_dump_json(indent=2) + "\n")
-
-
-def write_whole(path: Path | str, text: str) -> Path:
-    """Write a text file so that no partial one is ever there.
-
-    Raises
-    ------
-    PassportError
-        When the folder cannot be written.
-    """
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(part, 0o644)
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise PassportError(
-            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-        ) from None
-    return path
+    return write_whole(path, passport.model_dump_json(indent=2) + "\n", PassportError, folders=True)
 
 
 def load_passport(path: Path | str) -> Passport:
@@ -75,16 +45,7 @@ def load_passport(path: Path | str) -> Passport:
 
 def read_bounded(path: Path | str, fix: str) -> str:
     """Read a text file of a sane size."""
-    try:
-        with ordinary(Path(path)).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        text = raw.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise PassportError(f"{path}: cannot be read ({reason}); {fix}") from None
-    if len(raw) > MAX_BYTES:
-        raise PassportError(f"{path}: more than {MAX_BYTES} bytes; {fix}")
-    return text
+    return bounded_text(Path(path), MAX_BYTES, PassportError, fix)
 
 
 def _advice(text: str) -> str:

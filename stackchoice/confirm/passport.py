@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity, Origin, Setting
-from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results, Spread
+from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import ClientValidity, Floor, Sample
+from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
 
 PARTS = ("identity", "protocol", "validity", "results")
-FORMAT = "stackchoice-passport/2"
+FORMAT: Final = "stackchoice-passport/2"
 
 
 class PassportError(StackchoiceError):
@@ -125,7 +125,15 @@ class Validity(Record):
 
 
 class Passport(Record):
-    """One arm, measured: four parts, and what the measurement says of the prediction."""
+    """One arm, measured: four parts, and what the measurement says of the prediction.
+
+    Examples
+    --------
+    >>> from stackchoice import Passport
+    >>> from stackchoice.facts import data_dir
+    >>> Passport.load(data_dir() / "samples" / "embedded.passport.json").label
+    'VALID'
+    """
 
     format: Literal["stackchoice-passport/2"] = FORMAT
     arm: str

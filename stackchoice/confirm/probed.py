@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, Literal
 
 from stackchoice.confirm.results import CacheProbe
-from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.datum import Record, sure
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 from stackchoice.load.records import Failure, Sample
 
@@ -130,7 +130,7 @@ def _context(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _slots(event: Mapping[str, Any]) -> dict[str, Any]:
-    slots = event.get("slots")
+    slots: int | None = event.get("slots")
     if "answers" not in event:
         why = event.get("stopped") or ("the number is not known" if not slots else "there are too "
                                        f"many ({slots}) for a probe; put a load on")  # fmt: skip
@@ -145,6 +145,7 @@ def _slots(event: Mapping[str, Any]) -> dict[str, Any]:
         f"slots: {event['asked']} requests at once on {slots} slots: at most {most} produced "
         f"tokens together, {max(0, waited)} waited, {refused} were refused, {failed} failed"
     ]}  # fmt: skip
+    slots = sure(slots)  # there are no answers where the number is unknown
     if most < slots:
         said["warnings"] = [f"slots: {slots} configured, at most {most} produced tokens at once"]
     elif most > slots:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stackchoice.errors import EngineError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 
 SETUP = "run `stackchoice setup-engine`"

@@ -26,10 +26,11 @@ OWNED_ASSUMPTIONS = {
 
 def rented_usd(price: HourPrice, devices: int, hours: float, discount: float = 0) -> Decimal:
     """Return a month of rent; whole units only, running or not used alike."""
-    return rent(
+    usd: Decimal = rent(
         devices=devices, devices_per_unit=price.devices_per_unit, hours=decimal(hours),
         usd_per_device_hour=price.usd_per_device_hour, discount=decimal(discount),
     )  # fmt: skip
+    return usd
 
 
 class Bought(Protocol):
@@ -77,7 +78,8 @@ def owned_energy_usd(
         pue = decimal(facts.assumed("pue"))
         hosts = 0 if machine.unified_memory else ceil(devices / facts.assumed("devices_per_host"))
         kilowatts += hosts * decimal(facts.assumed("host_kw"))
-    return energy(
+    usd: Decimal = energy(
         kw=kilowatts, pue=pue, usd_per_kwh=decimal(facts.assumed("usd_per_kwh")),
         hours=decimal(hours),
     )  # fmt: skip
+    return usd

@@ -21,8 +21,8 @@ INFINITE = Decimal("Infinity")
 
 
 def decimal(value: float | int | Decimal) -> Decimal:
-    """Return a number as Decimal by its shortest text, so 0.1 stays 0.1."""
-    return value if isinstance(value, Decimal) else Decimal(str(value))
+    """Return a number as Decimal by its shortest text, so 0.1 stays 0.1; others as they are."""
+    return Decimal(str(value)) if isinstance(value, int | float) else value
 
 
 def ceil(value: Number) -> Number:

@@ -36,6 +36,11 @@ def charges(
     ]
 
 
+def charge_usd(tokens: Number, usd_per_mtok: Number) -> Number:
+    """Return what so many tokens cost."""
+    return tokens * usd_per_mtok / MILLION
+
+
 def tokens_usd(
     *, batch_share: Number = 0, batch_discount: Number = 0, peak_share: Number = 0,
     peak_multiple: Number = 1, **month: Number,
@@ -45,7 +50,7 @@ def tokens_usd(
     Batch and peak shares are taken to be independent of the mix; where a seller lists batch
     prices of its own, :func:`metered_usd` bills that share by its own row instead.
     """
-    usd = sum(tokens * price for _, tokens, price in charges(**month)) / MILLION
+    usd = sum(charge_usd(tokens, price) for _, tokens, price in charges(**month))
     return usd * (1 - batch_share * batch_discount) * (1 + peak_share * (peak_multiple - 1))
 
 
@@ -98,12 +103,13 @@ def adjusted_usd(usd: Decimal, volume: Volume, price: TokenPrice) -> Decimal:
         share = price.peak.share_of_week if volume.peak_share is None else volume.peak_share
         usd *= 1 + decimal(share) * (price.peak.multiple - 1)
     bands = [(b.above_mtok, b.discount_share) for b in price.volume_discounts]
-    return banded(usd, decimal(volume.total_mtok), bands)
+    after: Decimal = banded(usd, decimal(volume.total_mtok), bands)
+    return after
 
 
 def metered_usd(volume: Volume, price: TokenPrice) -> Decimal:
     """Return the bill for a month of tokens at one seller, its monthly minimum included."""
-    usd = sum(t * p for _, t, p in metered_charges(volume, price)) / MILLION
+    usd = sum(charge_usd(t, p) for _, t, p in metered_charges(volume, price))
     usd = adjusted_usd(usd, volume, price)
     return max(usd, price.minimum_usd_per_month)
 

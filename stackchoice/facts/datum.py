@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import date, timedelta
 from enum import StrEnum
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
 
 
+def sure(value: T | None) -> T:
+    """Return a value that a check elsewhere has shown to be known; TypeError where it is not."""
+    if value is None:
+        raise TypeError("a value is unknown that was taken to be known here")
+    return value
+
+
 class Evidence(StrEnum):
-    """How a number is known. The class travels with the number into every chart and report."""
+    """How a number is known. The class travels with the number into every chart and report.
+
+    Examples
+    --------
+    >>> from stackchoice import Evidence
+    >>> [kind.value for kind in Evidence]
+    ['measured', 'reported', 'computed', 'inferred', 'stated', 'assumed']
+    """
 
     MEASURED = "measured"  # here, by the runner
     REPORTED = "reported"  # measured by others, with source
@@ -43,9 +58,12 @@ def weakest(*classes: Evidence) -> Evidence:
 
 
 class Record(BaseModel):
-    """Base of everything that we write ourselves: frozen, and an unknown key is an error."""
+    """Base of everything that we write ourselves: frozen, and an unknown key is an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Validators are built at first use: a command pays for the records that it makes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 #: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.
@@ -86,6 +104,13 @@ class Datum(Record, Generic[T]):
 
     An assumption needs no source but must say, in ``note``, why this value was taken.
     ``low`` and ``high`` give the range where a fact is known only as a range.
+
+    Examples
+    --------
+    >>> from stackchoice import Datum, Evidence
+    >>> share = Datum[float](value=0.9, evidence=Evidence.ASSUMED, note="the engine's default")
+    >>> share.known, Datum[float]().known
+    (True, False)
     """
 
     value: T | None = None
@@ -114,3 +139,8 @@ class Datum(Record, Generic[T]):
     def known(self) -> bool:
         """Whether there is a value at all."""
         return self.value is not None
+
+
+def entry(table: Mapping[Any, Datum[bool]], key: str) -> Datum[bool]:
+    """Return what a table says under a key; an unknown fact where it has no such key."""
+    return table.get(key) or Datum[bool]()

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from stackchoice.facts.allocation import release_order
-from stackchoice.facts.datum import AsOf, Datum, Evidence, Record, Source
+from stackchoice.facts.datum import AsOf, Datum, Evidence, Record, Source, entry
 from stackchoice.facts.records import Backend
 
 #: Parts of a model whose kernels are chosen apart: matrices, experts, and attention over its cache.
@@ -42,7 +42,7 @@ class Chip(Record):
 
     def runs(self, operand: str) -> bool | None:
         """Whether the matrix units multiply this format natively (None: not known)."""
-        return self.executes.get(operand, Datum[bool]()).value  # type: ignore[call-overload]
+        return entry(self.executes, operand).value
 
 
 class Arithmetic(Record):

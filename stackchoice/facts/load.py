@@ -8,13 +8,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
-from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults
+from stackchoice.facts.config_defaults import (
+    ConfigDefaults,
+    ConfigKeys,
+    class_defaults,
+    config_keys,
+)
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
+from stackchoice.facts.files import checked, keyed, read_tree, rows_of
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
 from stackchoice.facts.launch import LaunchForm
@@ -24,11 +30,9 @@ from stackchoice.facts.measurements import (
     Measurement,
     ServingRow,
     SpeedClasses,
-    read_cases,
-    read_measurements,
-    read_serving,
+    Table,
 )
-from stackchoice.facts.place import data_dir
+from stackchoice.facts.place import data_dir, no_collector
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
@@ -44,19 +48,13 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import (
-    MAX_FACTS_BYTES,
-    ordinary,
-    read_facts,
-    refuse_repeated_keys,
-    shown,
-)
+from stackchoice.facts.yaml import refuse_repeated_keys, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 #: Which file or folder of ``data/`` holds which record, and the key of its list.
-LISTS = {
+LISTS: dict[str, tuple[str, type[Record]]] = {
     "machines.yaml": ("machines", Machine),
     "encodings.yaml": ("encodings", Encoding),
     "rules.yaml": ("rules", Rule),
@@ -76,16 +74,19 @@ LISTS = {
     "links.yaml": ("links", Link),
     "speed_ledger.yaml": ("speed_scores", SpeedScore),
 }
-#: Long tables that are no YAML, and what reads them.
-TABLES = {
-    "measurements.csv": ("measurements", read_measurements),
-    "cases.jsonl": ("cases", read_cases),
-    "serving.csv.gz": ("serving", read_serving),
-}
-FOLDERS = {"models": Model, "engines": Engine}
+#: Long tables that are no YAML, and the key of their rows.
+TABLES = {"measurements.csv": "measurements", "cases.jsonl": "cases", "serving.csv.gz": "serving"}
+FOLDERS: dict[str, type[Record]] = {"models": Model, "engines": Engine}
 #: Lists whose records have an id that is theirs alone.
 KEYED = ("models", "machines", "engines", "sellers", "assumptions", "measured_devices",
          "encodings", "links", "workloads", "config_defaults")  # fmt: skip
+#: Files that are one record, under their key or alone.
+SINGLE: dict[str, tuple[str, type[Record]]] = {
+    "speed_classes.yaml": ("speed_classes", SpeedClasses),
+    "log_columns.yaml": ("log_columns", LogColumns),
+    "quant_formats.yaml": ("quant_formats", QuantFormats),
+    "config_keys.yaml": ("config_keys", ConfigKeys),
+}
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
@@ -99,7 +100,15 @@ OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_
 
 
 class Facts(Record):
-    """The whole fact base. ``sha256`` is over every file that went into it."""
+    """The whole fact base. ``sha256`` is over every file that went into it.
+
+    Examples
+    --------
+    >>> from stackchoice import load_facts
+    >>> memory = load_facts().machines["h100_sxm"].memory_gb
+    >>> memory.value, memory.evidence.value, memory.source.title
+    (80.0, 'stated', 'huggingface.js, hardware-nvidia.ts')
+    """
 
     models: dict[str, Model]
     machines: dict[str, Machine]
@@ -124,12 +133,29 @@ class Facts(Record):
     measured_devices: dict[str, MeasuredDevice] = {}
     links: dict[str, Link] = {}
     config_defaults: dict[str, ConfigDefaults] = Field(default={}, exclude=True, repr=False)
+    config_keys: ConfigKeys = Field(exclude=True, repr=False)
     speed_classes: SpeedClasses = SpeedClasses()
-    measurements: list[Measurement] = Field(default=[], exclude=True, repr=False)
-    serving: list[ServingRow] = Field(default=[], exclude=True, repr=False)
-    cases: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
+    tables: dict[str, list[Table]] = Field(default={}, exclude=True, repr=False)
     overlay: list[str] = []
     sha256: str
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        """Single-stream speeds that others measured, one's own among them."""
+        return self._table("measurements")
+
+    @property
+    def serving(self) -> list[ServingRow]:
+        """Engines under load, as others measured them."""
+        return self._table("serving")
+
+    @property
+    def cases(self) -> list[dict[str, Any]]:
+        """The public ledger: questions with their answers."""
+        return self._table("cases")
+
+    def _table(self, key: str) -> list[Any]:
+        return [row for table in self.tables.get(key, ()) for row in table.rows]
 
     def assumed(self, assumption_id: str) -> float:
         """Return the middle value of a named assumption."""
@@ -169,9 +195,17 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     ------
     FactsError
         With file, line, value, reason and fix when a datum is malformed or unsourced.
+
+    Examples
+    --------
+    >>> from stackchoice import load_facts
+    >>> facts = load_facts()
+    >>> "vllm" in facts.engines, len(facts.sha256)
+    (True, 64)
     """
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
-    return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+    with no_collector():
+        return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
 
 
 def _checked(overlay: Path) -> Path:
@@ -196,28 +230,25 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
-    class_defaults()  # read with the facts, so that nothing after them reads a file
+    class_defaults(), config_keys()  # with the facts, so that nothing after them reads a file
     read: dict[str, Any] = _tree(folder, digest, whole=True)
     lists: dict[str, Any] = {}
     for name in MEMORY:
-        lists |= _file(folder / name, folder, digest)
-    read["memory"] = _record(MemoryFacts, lists, folder / MEMORY[-1])
-    classes = folder / "speed_classes.yaml"
-    read["speed_classes"] = _record(SpeedClasses, _file(classes, folder, digest), classes)
-    columns = folder / "log_columns.yaml"
-    read["log_columns"] = _record(LogColumns, _file(columns, folder, digest), columns)
-    formats = folder / "quant_formats.yaml"
-    tables = _file(formats, folder, digest)["quant_formats"]
-    read["quant_formats"] = _record(QuantFormats, tables, formats)
+        lists |= read_tree(folder / name, folder, digest)
+    read["memory"] = checked(MemoryFacts, lists, folder / MEMORY[-1])
+    for name, (key, record) in SINGLE.items():
+        tree = read_tree(folder / name, folder, digest)
+        read[key] = checked(record, tree.get(key, tree), folder / name)
     read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     if overlay:
         _check_own(own, read, overlay)
     for key in KEYED:
-        read[key] = _keyed(read[key], key) | _keyed(own.get(key, []), key)
+        read[key] = keyed(read[key], key) | keyed(own.get(key, []), key)
     for key in set(own) - set(KEYED):
         read[key] += own[key]
     names = [f"{key}: {row.id if key in KEYED else 'added'}" for key in own for row in own[key]]
+    read["tables"] = {key: read.pop(key) for key in TABLES.values()}
     return Facts(**read, overlay=list(dict.fromkeys(names)), sha256=digest.hexdigest())
 
 
@@ -227,30 +258,22 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
     for name, (key, record) in LISTS.items():
         read.setdefault(key, [])
         if whole or (folder / name).exists():
-            rows = _rows(_file(folder / name, folder, digest), key, folder / name)
-            read[key] += [_record(record, row, folder / name) for row in rows]
+            rows = rows_of(read_tree(folder / name, folder, digest), key, folder / name)
+            read[key] += [checked(record, row, folder / name) for row in rows]
     for name, record in FOLDERS.items():
         read[name] = [
-            _record(record, _file(path, folder, digest), path)
+            checked(record, read_tree(path, folder, digest), path)
             for path in sorted((folder / name).glob("*.yaml"))
         ]
-    for name, (key, reader) in TABLES.items():
+    for name, key in TABLES.items():
         read[key] = []
         if whole or (folder / name).exists():
-            digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-            read[key] = reader(folder / name)
-            if not read[key]:
-                raise FactsError(f"{folder / name}: holds no row; write some, or remove the file")
+            table = Table(path=folder / name, raw=(folder / name).read_bytes())
+            digest.update(name.encode() + b"\0" + table.raw + b"\0")
+            read[key] = [table]
+            if not whole:
+                table.rows  # noqa: B018 one's own are checked at once
     return read
-
-
-def _rows(tree: dict[str, Any], key: str, path: Path) -> list[Any]:
-    """Return the one list of a file; a misspelt key would silently not be read."""
-    if strange := [name for name in tree if name != key]:
-        raise FactsError(f"{path}: unknown key {shown(strange[0])!r}; write {key}: and sources:")
-    if not isinstance(rows := tree.get(key), list):
-        raise FactsError(f"{path}: {key} is {shown(rows)}; write a list of records under it")
-    return rows
 
 
 def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) -> None:
@@ -275,62 +298,9 @@ def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) ->
 def _kernels(folder: Path, digest: Any) -> KernelFacts:
     lists: dict[str, list[Any]] = {}
     for path in sorted((folder / KERNELS).glob("*.yaml")):
-        tree = _file(path, folder, digest)
+        tree = read_tree(path, folder, digest)
         engine = tree.pop("engine", None)
         for key, rows in tree.items():
             named = [{"engine": engine, **row} if engine else row for row in rows]
             lists.setdefault(key, []).extend(named)
-    return _record(KernelFacts, lists, folder / KERNELS)
-
-
-def _file(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
-    try:
-        raw = ordinary(path).read_bytes() if path.stat().st_size <= MAX_FACTS_BYTES else b""
-    except OSError as error:
-        raise FactsError(f"{path}: cannot be read ({error.strerror}); correct it") from None
-    digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + raw + b"\0")
-    return _resolve_sources(read_facts(path), path)
-
-
-def _resolve_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Replace ``source: key`` by the entry of the file's own ``sources:`` table."""
-    table = tree.pop("sources", {})
-    if not isinstance(table, dict):
-        raise FactsError(f"{path}: sources is {shown(table)}; write a mapping of key to source")
-
-    def walk(node: Any) -> Any:
-        if isinstance(node, dict):
-            key = node.get("source")
-            if isinstance(key, str):
-                if key not in table:
-                    raise FactsError(
-                        f"{path}: source {key!r} is not in the file's sources: table; "
-                        f"known: {', '.join(table) or 'none'}"
-                    )
-                node = {**node, "source": table[key]}
-            return {k: walk(v) if k != "source" else v for k, v in node.items()}
-        return [walk(v) for v in node] if isinstance(node, list) else node
-
-    return walk(tree)
-
-
-def _record(record: type[Record], row: Any, path: Path) -> Any:
-    try:
-        return record.model_validate(row)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"])
-        name = row.get("id", "") if isinstance(row, dict) else ""
-        given = "" if first["type"] == "missing" else f" ({shown(first['input'])})"
-        place = " ".join(part for part in (shown(name), where) if part) or "a record"
-        raise FactsError(
-            f"{path}: {place}{given}: {first['msg']}; correct it in this file"
-        ) from None
-
-
-def _keyed(rows: list[Any], what: str) -> dict[str, Any]:
-    keyed = {row.id: row for row in rows}
-    if len(keyed) != len(rows):
-        twice = sorted({r.id for r in rows if sum(x.id == r.id for x in rows) > 1})
-        raise FactsError(f"data: {what} given twice: {', '.join(twice)}; keep one of each")
-    return keyed
+    return checked(KernelFacts, lists, folder / KERNELS)

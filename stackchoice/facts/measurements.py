@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -118,14 +119,37 @@ def repository(source_url: str) -> str:
     return "/".join(parts[1:3]) if parts[0] == "github.com" else parts[0]
 
 
-def read_measurements(path: Path) -> list[Measurement]:
-    """Read the rows of ``measurements.csv``; columns the fit does not need are left out."""
-    return _rows(path.read_text(encoding="utf-8"), Measurement, path)
+class Table(Record):
+    """A long table as its bytes: read with the facts, parsed once somebody asks for its rows."""
+
+    path: Path
+    raw: bytes = Field(repr=False)
+
+    @cached_property
+    def rows(self) -> list[Any]:
+        """The rows as records; columns that no record has are left out. Lines of JSON stay dicts.
+
+        Raises
+        ------
+        FactsError
+            With file, line, value and reason where a row is malformed, or there is none.
+        """
+        packed = self.path.suffix == ".gz"
+        text = (gzip.decompress(self.raw) if packed else self.raw).decode()
+        record = ROWS[self.path.name]
+        lines = (json.loads(line) for line in text.splitlines() if line)
+        rows = _rows(text, record, self.path) if record else list(lines)
+        if not rows:
+            raise FactsError(f"{self.path}: holds no row; write some, or remove the file")
+        return rows
 
 
-def read_serving(path: Path) -> list[ServingRow]:
-    """Read the rows of ``serving.csv.gz``."""
-    return _rows(gzip.decompress(path.read_bytes()).decode(), ServingRow, path)
+#: Which record a row of a table is; None: a line is a JSON object (the public ledger).
+ROWS: dict[str, type[Record] | None] = {
+    "measurements.csv": Measurement,
+    "serving.csv.gz": ServingRow,
+    "cases.jsonl": None,
+}
 
 
 def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
@@ -140,8 +164,3 @@ def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
                 f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
             ) from None
     return rows
-
-
-def read_cases(path: Path) -> list[dict[str, Any]]:
-    """Read the public ledger, one question with its answer a line."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]

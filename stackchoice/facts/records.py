@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from packaging.version import Version
 from pydantic import Field, model_validator
 
-from stackchoice.facts.datum import AsOf, Datum, Record, Source
+from stackchoice.facts.allocation import release_order
+from stackchoice.facts.datum import AsOf, Datum, Record, Source, entry
 from stackchoice.facts.prices import HourPrice as HourPrice
 from stackchoice.facts.prices import Offer as Offer
 from stackchoice.facts.prices import Seller as Seller
@@ -176,6 +176,14 @@ class Engine(Record):
         """
         return self._since(self.features, feature, release)
 
+    def runs_on(self, backend: str) -> bool | None:
+        """Whether it runs on a platform (None: not known)."""
+        return entry(self.platforms, backend).value
+
+    def loads(self, form: str) -> bool | None:
+        """Whether it loads files of a format (None: not known)."""
+        return entry(self.formats, form).value
+
     def feature(self, name: str) -> Datum[bool]:
         """Return :meth:`has` of the newest release as a fact, with its source and note."""
         there, fact = self.has(name)[0], self.features.get(name, Datum[str]())
@@ -190,7 +198,7 @@ class Engine(Record):
         if since in ("any", "no"):
             return since == "any", ""
         seen = since.removeprefix(SEEN_BY)
-        there = _order(seen) <= _order(release or self.latest.version)
+        there = release_order(seen) <= release_order(release or self.latest.version)
         if seen != since:  # an older release may have it as well
             return there or None, ""
         return there, since
@@ -200,11 +208,6 @@ class Engine(Record):
         """The newest stable release in the fact base; a pre-release only where nothing else is."""
         stable = [r for r in self.releases if not PRE_RELEASE.search(r.version)]
         return max(stable or self.releases, key=lambda r: (r.date, r.version))
-
-
-def _order(version: str) -> Version:
-    """Order releases and builds alike: ``b8920`` is build 8920."""
-    return Version(version.removeprefix("b"))
 
 
 class Upkeep(Record):

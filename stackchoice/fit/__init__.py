@@ -10,7 +10,6 @@ from stackchoice.fit.sizing import Sizing, size
 from stackchoice.fit.speed import (
     Speed,
     batch_one_speed,
-    replica_requests_per_s,
     request_seconds,
     requests_per_s,
 )
@@ -21,6 +20,6 @@ __all__ = [
     "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck",
     "Situation", "Sizing", "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed",
     "cache_layout", "check_premises", "cures", "fit_row", "launch", "memory_for_cache",
-    "nominal_bytes", "replica_requests_per_s", "request_seconds", "requests_per_s", "size",
+    "nominal_bytes", "request_seconds", "requests_per_s", "size",
     "usable_bytes", "weights_bytes",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,33 +50,26 @@ class Admission(Record):
     steady_state_note: str = ""
     notes: list[str] = []
 
-    @property
-    def is_quotient(self) -> bool:
-        """Whether this is a plain quotient and no admission rule."""
-        return self.rule == "quotient"
-
 
 def launch(
     engine_id: str,
     release: str | None,
     config: dict[str, Any],
     *,
-    kv_dtype: str | None = None,
-    tp: int = 1,
     settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     facts: Facts | None = None,
     **rest: Any,
 ) -> Launch:
     """Return the launch that the allocators are asked with; no release means the newest known.
 
-    ``rest`` are further fields of ``Launch``.
+    ``settings`` are launch options under the engine's own names, of which an absent one is the
+    release's default; ``rest`` are further fields of ``Launch``.
     """
     facts = facts or load_facts()
     engine = facts.engines.get(engine_id)
     return Launch(
-        engine=engine_id, release=read_release(release, engine), config=config, kv_dtype=kv_dtype,
-        tp=tp, settings=settings or {}, draft_layers=draft_layers, memory=facts.memory, **rest,
+        engine=engine_id, release=read_release(release, engine), config=config,
+        settings=settings or {}, memory=facts.memory, **rest,
     )  # fmt: skip
 
 
@@ -86,12 +80,8 @@ def admit(
     *,
     pool_bytes: int,
     context_tokens: int,
-    kv_dtype: str | None = None,
-    tp: int = 1,
-    settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     device: Machine | None = None,
-    facts: Facts | None = None,
+    **rest: Any,
 ) -> Admission:
     """Return how many requests of ``context_tokens`` tokens run at once in ``pool_bytes``.
 
@@ -101,18 +91,22 @@ def admit(
         As text; None for the newest release the fact base knows rules of.
     pool_bytes
         Memory the engine has for its cache, per device of a tensor-parallel group.
-    settings
-        Launch options under the engine's own names; an absent one is the release's default.
     device
         Where a default depends on the device (vLLM's batched tokens); unknown without it.
+    rest
+        As :func:`launch` takes it.
     """
-    asked = launch(
-        engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
-        draft_layers=draft_layers, facts=facts,
-    )  # fmt: skip
-    rule = asked.memory.fact(engine_id, "rule", asked.version)
+    asked = launch(engine_id, release, config, **rest)
+    return admitted(asked, pool_bytes=pool_bytes, context_tokens=context_tokens, device=device)
+
+
+def admitted(
+    asked: Launch, *, pool_bytes: int, context_tokens: int, device: Machine | None = None
+) -> Admission:
+    """Return what :func:`admit` does, for a launch that is there already."""
+    rule = asked.memory.fact(asked.engine, "rule", asked.version)
     base = Admission(
-        engine=engine_id, release=release or "newest", rule=rule.value,
+        engine=asked.engine, release=asked.release.text or "newest", rule=rule.value,
         rule_text=RULES.get(str(rule.value), ""), evidence=weakest(rule.evidence),
         pool_bytes=pool_bytes, context_tokens=context_tokens,
     )  # fmt: skip
@@ -139,13 +133,17 @@ def with_device(asked: Launch, device: Machine) -> Launch:
 
 
 def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    plan = vllm.plan(asked)
+    return by_blocks(vllm.plan(asked), pool, context)
+
+
+def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
+    """Return what a plan of equal blocks admits in a pool."""
     blocks = plan.pool_blocks(pool)
     concurrency = plan.concurrency(blocks, context)
     steady = plan.steady_blocks(context)
     return {
         "steady_live_sequences": None if steady is None else blocks // steady,
-        "live_sequences": int(concurrency), "max_concurrency": concurrency, "blocks": blocks,
+        "live_sequences": math.floor(concurrency), "max_concurrency": concurrency, "blocks": blocks,
         "block_tokens": plan.attention_block_tokens,
         "printed_pool_tokens": plan.printed_tokens(blocks, context),
         "steady_state_note": "".join(plan.notes),
@@ -166,12 +164,11 @@ def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
 
 
 def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    live = llamacpp.fixed_slots(asked, pool, context)
-    one = llamacpp.cells(asked, context, sequences=1, unified=False)
+    one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
     return {
-        "live_sequences": live, "max_concurrency": pool / one.total_bytes,
+        "live_sequences": max(0, pool // one), "max_concurrency": pool / one,
         "block_tokens": asked.need("cell_padding"),
-        "notes": [f"{one.total_bytes:,} B a slot; slots are fixed at the start"],
+        "notes": [f"{one:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
 
 

@@ -6,18 +6,22 @@ engine to the next, nor from one setting to the other.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
-from stackchoice.fit.admission import Admission, admit
+from stackchoice.fit.admission import Admission, admitted, launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import FitRow
 
 #: The setting that changes admission most, off; the release's default is asked first.
 WITHOUT_PREFIX_CACHING = {"enable_prefix_caching": False}
 DEFAULTS = "the release's defaults"
 NO_PREFIX_CACHING = "prefix caching off"
+#: What a row takes from the admission as it is.
+SHARED = {"live_sequences", "rule", "rule_text", "printed_pool_tokens"}
 
 
 class AdmissionRow(Record):
@@ -40,39 +44,36 @@ class AdmissionRow(Record):
     refused: str = ""
 
 
-def admit_replica(
+def replica_launch(
     engine_id: str,
     release: str | None,
     config: dict[str, Any],
-    machine: Machine,
     *,
-    pool_bytes: int,
     devices: int,
-    context_tokens: int,
     facts: Facts,
     kv_dtype: str | None = None,
     settings: dict[str, Any] | None = None,
-) -> Admission:
-    """Return what a release admits in the pool of all devices of a replica together.
+) -> Launch:
+    """Return the launch of a replica on so many devices.
 
     Tensor parallel divides the heads, and repeats those that do not divide. An engine that gives
     each device whole layers divides the layers, so their memory adds up.
     """
     by_layer = devices > 1 and facts.speed_classes.splits_by_layer(engine_id)
-    sharing = 1 if by_layer else devices
-    found = admit(
-        engine_id,
-        release,
-        config,
-        pool_bytes=pool_bytes // sharing,
-        context_tokens=context_tokens,
-        kv_dtype=kv_dtype,
-        tp=sharing,
-        settings=settings,
-        device=machine,
-        facts=facts,
+    return launch(
+        engine_id, release, config, tp=1 if by_layer else devices, kv_dtype=kv_dtype,
+        settings=settings, facts=facts,
+    )  # fmt: skip
+
+
+def admit_replica(
+    asked: Launch, machine: Machine, *, pool_bytes: int, devices: int, context_tokens: int
+) -> Admission:
+    """Return what a :func:`replica_launch` admits in the pool of all its devices together."""
+    found = admitted(
+        asked, pool_bytes=pool_bytes // asked.tp, context_tokens=context_tokens, device=machine
     )
-    if not by_layer or found.live_sequences is None:
+    if asked.tp == devices or found.live_sequences is None:
         return found
     note = "layers are split over the devices; whole layers may leave some memory unused"
     return found.model_copy(update={"notes": [*found.notes, note]})
@@ -107,32 +108,34 @@ def admission_rows(
     if not context_tokens:
         return []
 
-    def row(budget: FitRow, engine: Engine, words: str, settings: dict[str, bool]) -> AdmissionRow:
+    @cache
+    def asked(engine: str, without_prefix: bool) -> Launch:
+        return replica_launch(
+            engine, facts.engines[engine].latest.version, config, devices=devices, facts=facts,
+            kv_dtype=kv_dtype, settings=WITHOUT_PREFIX_CACHING if without_prefix else {},
+        )  # fmt: skip
+
+    def row(budget: FitRow, engine: Engine, words: str) -> AdmissionRow:
         found = admit_replica(
-            engine.id,
-            engine.latest.version,
-            config,
-            machine,
-            pool_bytes=budget.pool_bytes or 0,
-            devices=devices,
-            context_tokens=context_tokens,
-            facts=facts,
-            kv_dtype=kv_dtype,
-            settings=settings,
-        )
-        return _row(budget, engine, words, found, _refused(engine, config, file_format))
+            asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
+            pool_bytes=budget.pool_bytes or 0, context_tokens=context_tokens,
+        )  # fmt: skip
+        notes = [*found.notes, found.steady_state_note]
+        return AdmissionRow(
+            engine=engine.name, release=engine.latest.version, settings=words, basis=budget.basis,
+            pool_bytes=budget.pool_bytes or 0, evidence=weakest(found.evidence, budget.evidence),
+            note="; ".join(note for note in notes if note),
+            refused=_refused(engine, config, file_format), **found.model_dump(include=SHARED),
+        )  # fmt: skip
 
     found = []
+    engines = [e for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     for budget in rows:
-        if budget.pool_bytes is None or budget.pool_bytes <= 0:
-            continue
-        for engine in facts.engines.values():
-            if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
-                continue
-            default = row(budget, engine, DEFAULTS, {})
+        for engine in engines if (budget.pool_bytes or 0) > 0 else ():
+            default = row(budget, engine, DEFAULTS)
             found.append(default)
             if default.rule not in (None, "quotient") and not default.refused:
-                without = row(budget, engine, NO_PREFIX_CACHING, WITHOUT_PREFIX_CACHING)
+                without = row(budget, engine, NO_PREFIX_CACHING)
                 if without.live_sequences not in (None, default.live_sequences):
                     found.append(without)
     return found
@@ -140,29 +143,9 @@ def admission_rows(
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:
     """Say why the newest release does not serve this model; empty where it may."""
-    if file_format and engine.formats.get(file_format, Datum[bool]()).value is False:
+    if file_format and engine.loads(file_format) is False:
         return f"does not load {file_format} files"
     architecture = (config.get("architectures") or ["?"])[0]
     there, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     return f"does not implement {architecture}{first}" if there is False else ""
-
-
-def _row(
-    budget: FitRow, engine: Engine, words: str, found: Admission, refused: str
-) -> AdmissionRow:
-    notes = [*found.notes, found.steady_state_note]
-    return AdmissionRow(
-        engine=engine.name,
-        release=engine.latest.version,
-        settings=words,
-        basis=budget.basis,
-        pool_bytes=budget.pool_bytes or 0,
-        live_sequences=found.live_sequences,
-        rule=found.rule,
-        rule_text=found.rule_text,
-        printed_pool_tokens=found.printed_pool_tokens,
-        evidence=weakest(found.evidence, budget.evidence),
-        note="; ".join(note for note in notes if note),
-        refused=refused,
-    )

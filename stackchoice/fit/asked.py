@@ -10,22 +10,8 @@ from stackchoice.facts.records import Machine
 from stackchoice.fit.cache import cache_layout
 from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.parameters import count_parameters
-from stackchoice.fit.runs import (
-    SPARSE_BELOW,
-    Run,
-    attention_operations,
-    device_kind,
-    kernel_family,
-    link_over,
-    native_gain,
-    peak_rate,
-)
-
-#: The ledger's names of cache types, as the configs of models spell them.
-KV_DTYPES = {
-    "bf16": "bfloat16", "f16": "float16", "fp16": "float16", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
-    "f32": "float32",
-}  # fmt: skip
+from stackchoice.fit.rates import peak_rate
+from stackchoice.fit.runs import SPARSE_BELOW, Run, attention_operations, link_over, set_up
 
 
 def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
@@ -52,49 +38,31 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
         scores = attention_operations(counts.attention_width, counts.full_layers, 0, prompt)
     text = {**config, **text_config(config)}
     devices = given.get("tp") or stated.get("count") or 1
+    family = encoding.family if encoding else "any"
+    known = set_up(device, stated.get("backend", ""), given.get("engine", ""), family, devices,
+                   peak_rate(device, bits), facts.speed_classes)  # fmt: skip
+    if mode := given.get("split_mode"):
+        known["by_layer"] = str(mode).lower() in ("layer", "pipeline")
     return Run(
-        phase=phase,
-        device_class=device_kind(device, stated.get("backend", "")) if device else "gpu",
-        engine_family=facts.speed_classes.engine_family(given.get("engine", "")),
-        encoding_family=encoding.family if encoding else "any",
-        bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
-        tera_ops_per_s=peak_rate(device, bits) if device else None,
-        devices=devices,
-        by_layer=_by_layer(given, facts),
-        device=device.id if device else "",
-        engine=given.get("engine", "").lower(),
-        kernels=kernel_family(stated.get("backend", ""), device),
-        native_gain=native_gain(device, peak_rate(device, bits)) if device else 1.0,
+        phase=phase, bandwidth_gb_per_s=stated.get("bandwidth_gb_per_s"),
         total_bytes=total * encoding.bits / 8 if total and encoding else active_bytes,
-        active_bytes=active_bytes,
-        active_parameters=active,
-        attention_operations=scores,
+        active_bytes=active_bytes, active_parameters=active, attention_operations=scores,
         cache_bytes=_cache_bytes(config, given.get("kv_dtype"), depth) if depth else 0,
-        depth_tokens=depth,
-        prompt_tokens=prompt,
+        depth_tokens=depth, prompt_tokens=prompt,
         sparse=bool(
             text.get("num_experts_per_tok") or (total and active and active / total < SPARSE_BELOW)
         ),
-        vendor=device.vendor if device else "",
         link=link_over(device, given.get("interconnect"), devices, facts.links.values()),
-        peer_to_peer=given.get("p2p_enabled"),
-        layer_count=whole(text, "num_hidden_layers"),
-        hidden_size=whole(text, "hidden_size"),
-    )
-
-
-def _by_layer(given: dict[str, Any], facts: Facts) -> bool:
-    """Whether devices hold whole layers: the mode that is stated, else the engine's default."""
-    if mode := given.get("split_mode"):
-        return str(mode).lower() in ("layer", "pipeline")
-    return facts.speed_classes.splits_by_layer(given.get("engine", ""))
+        peer_to_peer=given.get("p2p_enabled"), layer_count=whole(text, "num_hidden_layers"),
+        hidden_size=whole(text, "hidden_size"), **known,
+    )  # fmt: skip
 
 
 def _cache_bytes(config: dict[str, Any], kv_dtype: str | None, depth: int) -> float | None:
     if not config:
         return None
     try:
-        layout = cache_layout(config, kv_dtype=KV_DTYPES.get(kv_dtype or "", kv_dtype))
+        layout = cache_layout(config, kv_dtype)
     except UnknownCacheError:
         return None
     return layout.bytes_per_sequence(depth)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.allocation import KvFormat, MemoryFacts
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Record, sure
 from stackchoice.facts.load import load_facts
 from stackchoice.fit.config import model_dtype, text_config
 from stackchoice.fit.layers import Layers, model_layers
@@ -102,6 +102,7 @@ def cache_layout(
     bytes_per_head: int | None = None,
     index_dtype: str | None = None,
     memory: MemoryFacts | None = None,
+    layers: list[Layers] | None = None,
 ) -> CacheLayout:
     """Read the cache layout of a model from its ``config.json``.
 
@@ -125,6 +126,8 @@ def cache_layout(
         Bytes of K plus V of one head and token, for a cache type that is not in the fact base.
     index_dtype
         Type of sparse-attention index keys; 8 bits with a scale when not given.
+    layers
+        What :func:`stackchoice.fit.layers.model_layers` gives, where it is known already.
 
     Raises
     ------
@@ -140,7 +143,7 @@ def cache_layout(
     facts = memory or load_facts().memory
     text = text_config(config)
     dtype = kv_dtype or model_dtype(text) or "bfloat16"
-    layers = model_layers(config) + draft_head(config, draft_layers)
+    layers = (model_layers(config) if layers is None else layers) + draft_head(config, draft_layers)
     sizes = _Sizes(
         facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp if shard_heads
         else 1, expand_latent, bytes_per_head, index_dtype, draft_tokens,
@@ -188,22 +191,24 @@ class _Sizes:
         heads = share(row.kv_heads, self.tp)
         if self.bytes_per_head:
             return Fraction(heads * self.bytes_per_head)
-        scales = 2 * self.format.scale_bytes_per_head
+        stored = sure(self.format)
+        scales = 2 * stored.scale_bytes_per_head
         values = row.key_dim + row.value_dim
-        return heads * (values * self._bits(self.format) / 8 + scales)
+        return heads * (values * self._bits(stored) / 8 + scales)
 
     def _record_bytes(self, row: Layers, kind: str) -> Fraction:
         """Bytes of one latent: a record of its own layout, or values times bits."""
         if self.bytes_per_head:
             return Fraction(self.bytes_per_head)
-        record = getattr(self.format, kind)
+        stored = sure(self.format)
+        record = getattr(stored, kind)
         if record.known:
             return Fraction(record.value)
-        if self.format.scale_bytes_per_head:
+        if stored.scale_bytes_per_head:
             raise UnknownCacheError(
-                f"cache type {self.format.id!r}: its layout for a latent cache is not known"
+                f"cache type {stored.id!r}: its layout for a latent cache is not known"
             )
-        return row.latent_values * self._bits(self.format) / 8
+        return row.latent_values * self._bits(stored) / 8
 
     def _index_bytes(self, row: Layers) -> Fraction:
         if self.index_format:

@@ -11,8 +11,11 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.facts.records import Efficiency
+import yaml
+
+from stackchoice.facts.datum import sure
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import DEEP_TOKENS, fit_shares, measured_runs
@@ -20,13 +23,15 @@ from stackchoice.fit.shrink import weighted_quantile
 
 PHASES = ("decode", "prefill")
 
-HEADER = """\
-sources:
-  measurements:
-    title: 'public single-stream measurements and the ledger, fitted by stackchoice.fit.calibrate'
-    as_of: '2026-11-29'
-  judgement: {title: 'judgement, not measured', as_of: '2026-11-29'}
-"""
+SOURCES = {
+    "measurements": {
+        "title": "public single-stream measurements and the ledger, fitted by "
+        "stackchoice.fit.calibrate",
+        "as_of": "2026-11-29",
+    },
+    "judgement": {"title": "judgement, not measured", "as_of": "2026-11-29"},
+}
+NOTE = "share of the ceiling; one device, vendor kernels on cards, depth to 4,096"
 
 
 def fitted(facts: Facts) -> tuple[list[ShareModel], list[dict[str, object]]]:
@@ -49,7 +54,7 @@ def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
             counts = Counter(r.source for r in kept)
             if len(counts) < 2:
                 continue
-            shares = [math.log(r.tokens_per_s / r.ceiling) for r in kept]
+            shares = [math.log(sure(r.tokens_per_s) / sure(r.ceiling)) for r in kept]
             weights = [1 / counts[r.source] for r in kept]
             low, middle, high = (
                 round(math.exp(weighted_quantile(shares, weights, q)), 3) for q in (0.1, 0.5, 0.9)
@@ -64,45 +69,21 @@ def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
 def write(facts: Facts, folder: Path) -> None:
     """Write both files into a ``data/`` folder."""
     models, rows = fitted(facts)
-    lines = [HEADER, "share_models:"]
-    for model in models:
-        lines.append(f"  - phase: {model.phase}")
-        for key in ("doubt", "spread", "low", "middle", "high", "rows", "groups"):
-            lines.append(f"    {key}: {getattr(model, key)}")
-        for key in ("priors", "rough", "terms"):
-            lines.append(f"    {key}:")
-            lines += [
-                f"      '{name}': {list(value) if key == 'terms' else value}"
-                for name, value in getattr(model, key).items()
-            ]
-        lines.append("    together:")
-        for name, others in model.together.items():
-            pairs = ", ".join(f"'{other}': {value}" for other, value in others.items())
-            lines.append(f"      '{name}': {{{pairs}}}")
-    (folder / "shares.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    kept = [e for e in facts.efficiencies if e.evidence == "assumed"]
-    text = HEADER + "efficiencies:\n" + "".join(_computed(row) for row in rows)
-    text += "".join(_assumed(e) for e in kept)
-    (folder / "efficiency.yaml").write_text(text, encoding="utf-8")
+    computed = [
+        {**row, "evidence": "computed", "source": "measurements", "note": NOTE} for row in rows
+    ]
+    assumed = [
+        {**e.model_dump(exclude={"source"}), "source": "judgement"}
+        for e in facts.efficiencies if e.evidence == "assumed"
+    ]  # fmt: skip
+    shares = [model.model_dump(mode="json") for model in models]
+    _dump(folder / "shares.yaml", {"sources": SOURCES, "share_models": shares})
+    _dump(folder / "efficiency.yaml", {"sources": SOURCES, "efficiencies": computed + assumed})
 
 
-def _computed(row: dict[str, object]) -> str:
-    lines = [f"    {key}: {value}\n" for key, value in row.items()]
-    return (
-        "  -" + lines[0][3:] + "".join(lines[1:]) + "    evidence: computed\n"
-        "    source: measurements\n"
-        "    note: 'share of the ceiling; one device, vendor kernels on cards, depth to 4,096'\n"
-    )
-
-
-def _assumed(row: Efficiency) -> str:
-    keys = ("device_class", "phase", "threads", "basis", "low", "middle", "high", "rows", "groups")
-    lines = [f"    {key}: {getattr(row, key)}\n" for key in keys]
-    note = row.note.replace("'", "''")
-    return (
-        "  -" + lines[0][3:] + "".join(lines[1:]) + "    evidence: assumed\n"
-        f"    source: judgement\n    note: '{note}'\n"
-    )
+def _dump(path: Path, tree: dict[str, object]) -> None:
+    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
+    path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

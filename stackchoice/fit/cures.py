@@ -12,7 +12,7 @@ from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica
+from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.memory import GB, usable_bytes
 
 CureKind = Literal[
@@ -84,11 +84,13 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     pool = situation.pool_bytes()
     if pool is None:
         return None
-    admitted = admit_replica(
+    asked = replica_launch(
         situation.engine, situation.release, situation.model.config.value or {},
-        situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
-        context_tokens=situation.context_tokens, kv_dtype=situation.kv_dtype,
-        settings=situation.settings, facts=facts,
+        devices=situation.tp, kv_dtype=situation.kv_dtype, settings=situation.settings, facts=facts,
+    )  # fmt: skip
+    admitted = admit_replica(
+        asked, situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
+        context_tokens=situation.context_tokens,
     )  # fmt: skip
     rests_on = (
         usable_bytes(situation.machine, 1).evidence, situation.artifact.weights_bytes.evidence,
@@ -106,8 +108,7 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
         for what, change in changes:
             tried = situation.model_copy(update=change)
             admitted = admission(tried, facts)
-            live = admitted.live_sequences if admitted else None
-            if live is not None and live >= needed:
+            if admitted and (admitted.live_sequences or 0) >= needed:
                 found.append(_cure(kind, what, situation, tried, now, admitted))
                 break
             if kind == "another quantisation":
@@ -117,7 +118,9 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
     return Cures(now=now, cures=found, fell=fell)
 
 
-def _changes(now: Situation, facts: Facts) -> list[tuple[CureKind, list[tuple[str, dict]]]]:
+def _changes(
+    now: Situation, facts: Facts
+) -> list[tuple[CureKind, list[tuple[str, dict[str, Any]]]]]:
     bytes_now = now.artifact.weights_bytes.value or 0
     formats = facts.engines[now.engine].formats if now.engine in facts.engines else {}
     smaller = sorted(
@@ -170,8 +173,10 @@ def _cure(
         kind=kind, what=what, admission=admitted,
         freed_bytes=(after.pool_bytes() or 0) - (before.pool_bytes() or 0),
         live_sequences=admitted.live_sequences or 0, pool_tokens=admitted.printed_pool_tokens,
-        gained_sequences=_more(admitted.live_sequences, now and now.live_sequences),
-        gained_tokens=_more(admitted.printed_pool_tokens, now and now.printed_pool_tokens),
+        gained_sequences=_more(admitted.live_sequences, now.live_sequences if now else None),
+        gained_tokens=_more(
+            admitted.printed_pool_tokens, now.printed_pool_tokens if now else None
+        ),
     )  # fmt: skip
 
 

@@ -6,7 +6,9 @@ engine's own allocator admits fewer or more; the quotient is a budget, not an ad
 
 from __future__ import annotations
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from typing import Any
+
+from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
 GB = 10**9
@@ -48,42 +50,38 @@ def fit_row(
     note: str = "",
 ) -> FitRow:
     """Take weights and workspace from memory and divide what is left by one sequence."""
-    parts = (memory_bytes, weights_bytes, workspace_bytes)
-    sizes = {
-        "memory_bytes": memory_bytes.value,
-        "weights_bytes": weights_bytes.value,
-        "workspace_bytes": workspace_bytes.value,
-        "bytes_per_sequence": bytes_per_sequence,
-    }
-    evidence = weakest(*(p.evidence for p in parts if p.known))
-    pool = None
-    if None not in (memory_bytes.value, weights_bytes.value, workspace_bytes.value):
-        pool = memory_bytes.value - weights_bytes.value - workspace_bytes.value  # type: ignore[operator]
+    parts = {
+        "memory_bytes": memory_bytes, "weights_bytes": weights_bytes,
+        "workspace_bytes": workspace_bytes,
+    }  # fmt: skip
+    sizes = {**{name: part.value for name, part in parts.items()},
+             "bytes_per_sequence": bytes_per_sequence}  # fmt: skip
+    pool = live = used = None
+    if all(part.known for part in parts.values()):
+        pool = left_for_cache(*(sure(part.value) for part in parts.values()))
     if pool is not None and pool <= 0:
-        # Nothing is left, so the size of a sequence need not be known.
-        return FitRow(
-            basis=basis, pool_bytes=pool, live_sequences=0, sequences_bytes=0,
-            left_over_bytes=pool, evidence=evidence, note=note, **sizes,
-        )  # fmt: skip
-    missing = [name for name, value in sizes.items() if value is None]
-    if pool is None or bytes_per_sequence is None:
-        unknown = "unknown: " + ", ".join(missing)
-        return FitRow(
-            basis=basis, pool_bytes=pool, evidence=evidence, note=f"{unknown}. {note}".strip(),
-            **sizes,
-        )  # fmt: skip
-    live = pool // bytes_per_sequence
-    used = live * bytes_per_sequence
+        live = used = 0  # nothing is left, so the size of a sequence need not be known
+    elif pool is not None and bytes_per_sequence is not None:
+        live = whole_sequences(pool, bytes_per_sequence)
+        used = live * bytes_per_sequence
+    else:
+        missing = ", ".join(name for name, value in sizes.items() if value is None)
+        note = f"unknown: {missing}. {note}".strip()
     return FitRow(
-        basis=basis,
-        pool_bytes=pool,
-        live_sequences=live,
-        sequences_bytes=used,
-        left_over_bytes=pool - used,
-        evidence=evidence,
-        note=note,
-        **sizes,
-    )
+        basis=basis, pool_bytes=pool, live_sequences=live, sequences_bytes=used,
+        left_over_bytes=None if pool is None or used is None else pool - used, note=note,
+        evidence=weakest(*(part.evidence for part in parts.values() if part.known)), **sizes,
+    )  # fmt: skip
+
+
+def left_for_cache(memory: Any, weights: Any, workspace: Any) -> Any:
+    """Return the bytes that weights and workspace leave."""
+    return memory - weights - workspace
+
+
+def whole_sequences(pool: Any, one: Any) -> Any:
+    """Return how many whole sequences of so many bytes each fit."""
+    return pool // one
 
 
 def nominal_bytes(machine: Machine, devices: int) -> Datum[int]:
@@ -98,13 +96,13 @@ def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
     """
     if machine.memory_gib_reported.known:
         return _scaled(machine.memory_gib_reported, GIB * devices)
-    nominal = _scaled(machine.memory_gb, GB * devices)
+    nominal = nominal_bytes(machine, devices)
     if not nominal.known:
         return nominal
     if machine.unified_memory and machine.gpu_usable_share.known:
         return nominal.model_copy(
             update={
-                "value": int(nominal.value * machine.gpu_usable_share.value),  # type: ignore[operator]
+                "value": int(sure(nominal.value) * sure(machine.gpu_usable_share.value)),
                 "evidence": weakest(machine.gpu_usable_share.evidence, nominal.evidence),
                 "note": "the share of unified memory that the GPU may use",
             }

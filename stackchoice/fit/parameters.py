@@ -101,16 +101,18 @@ def _kinds(text: dict[str, Any], layers: int) -> list[str]:
 
 def _dense_layers(text: dict[str, Any], layers: int) -> int:
     if "first_k_dense_replace" in text:
-        return min(layers, text["first_k_dense_replace"])
+        dense: int = text["first_k_dense_replace"]
+        return min(layers, dense)
     step, named = text.get("decoder_sparse_step", 1), text.get("mlp_only_layers") or ()
     return sum((i + 1) % step != 0 or i in named for i in range(layers))
 
 
 def _score_width(text: dict[str, Any], width: int) -> int:
     """Heads x (query-key width + value width): multiply-adds per pair of tokens and layer."""
-    heads = text["num_attention_heads"]
+    heads: int = text["num_attention_heads"]
     if "kv_lora_rank" in text:
-        return heads * (text["qk_nope_head_dim"] + text["qk_rope_head_dim"] + text["v_head_dim"])
+        size: int = text["qk_nope_head_dim"] + text["qk_rope_head_dim"] + text["v_head_dim"]
+        return heads * size
     size = text.get("global_head_dim") or text.get("head_dim") or width // heads
     return heads * 2 * size
 
@@ -125,18 +127,21 @@ def _attention(text: dict[str, Any], width: int, *, full: bool) -> int:
         index = text.get("index_head_dim", 0)
         indexer = text.get("index_n_heads", 0) * (index * (low or 0) + width) + width * index
         up = latent * heads * (nope + value)
-        return query + width * (latent + rope) + up + heads * value * width + indexer
+        total: int = query + width * (latent + rope) + up + heads * value * width + indexer
+        return total
     size = text.get("head_dim") or width // heads
     keys = text.get("num_key_value_heads") or heads
     if full:
         size = text.get("global_head_dim") or size
         keys = text.get("num_global_key_value_heads") or keys
     queries = heads * size * (2 if text.get("attn_output_gate") else 1)
-    return width * (queries + 2 * keys * size) + heads * size * width
+    total = width * (queries + 2 * keys * size) + heads * size * width
+    return total
 
 
 def _delta_net(text: dict[str, Any], width: int) -> int:
     keys = text["linear_num_key_heads"] * text["linear_key_head_dim"]
     heads = text["linear_num_value_heads"]
     values = heads * text["linear_value_head_dim"]
-    return width * (2 * keys + 2 * values + 2 * heads) + values * width
+    total: int = width * (2 * keys + 2 * values + 2 * heads) + values * width
+    return total

@@ -22,41 +22,6 @@ class Hit(Record):
         return self.tokens / self.prompt_tokens if self.tokens and self.prompt_tokens else 0.0
 
 
-def prefix_hit(
-    launch: Launch,
-    *,
-    prompt_tokens: int | None,
-    seen_before: int = 1,
-    shared_tokens: int | None = None,
-    identical: bool = True,
-) -> Hit:
-    """Return what vLLM's prefix cache gives for a prompt.
-
-    Only whole blocks are found again, and never the whole prompt: its last token is computed.
-    Hybrid models keep a state at the last aligned position of a prompt alone (mode ``align``),
-    so a prompt that only shares a beginning finds none; their block is hundreds of tokens, so
-    a short prompt finds none either. Source: ``v1/core/single_type_kv_cache_manager.py``.
-    """
-    if launch.need("rule") != "block_groups":
-        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
-    if not launch.prefix_caching:
-        return Hit(tokens=0, prompt_tokens=prompt_tokens, why="prefix caching is off")
-    if seen_before < 1:
-        return Hit(tokens=0, prompt_tokens=prompt_tokens, why="the prompt is new")
-    if not identical and launch.family == "hybrid":
-        return Hit(
-            tokens=0, prompt_tokens=prompt_tokens,
-            why="a state is kept only at the last aligned position of an earlier prompt",
-        )  # fmt: skip
-    usable = prompt_tokens - 1 if identical and prompt_tokens else shared_tokens
-    if usable is None:
-        raise UnknownRuleError("neither the prompt's nor the shared prefix's tokens are given")
-    block = vllm.plan(launch).attention_block_tokens or 1
-    tokens = usable // block * block
-    why = "" if tokens else f"shorter than one block of {block} tokens: caching has no effect"
-    return Hit(tokens=tokens, prompt_tokens=prompt_tokens, why=why)
-
-
 class ReuseRule(Record):
     """What a release finds again of a beginning that prompts share, for one model.
 
@@ -115,3 +80,31 @@ def reuse_rule(launch: Launch) -> ReuseRule:
         return ReuseRule(block_tokens=max(step, branch))
     block = vllm.plan(launch).attention_block_tokens or 1
     return ReuseRule(block_tokens=block, last_block_only=hybrid)
+
+
+def prefix_hit(
+    launch: Launch,
+    *,
+    prompt_tokens: int | None,
+    seen_before: int = 1,
+    shared_tokens: int | None = None,
+    identical: bool = True,
+) -> Hit:
+    """Return what vLLM's prefix cache gives for one prompt: never all, its last token is computed.
+
+    A prompt that only shares a beginning finds no state of a hybrid model, whatever its length.
+    """
+    if launch.need("rule") != "block_groups":
+        raise UnknownRuleError(f"prefix reuse of {launch.engine} was not read")
+    rule, why = reuse_rule(launch), ""
+    if rule.on and seen_before < 1:
+        why = "the prompt is new"
+    elif rule.last_block_only and not identical:
+        why = "a state is kept only at the last aligned position of an earlier prompt"
+    usable = prompt_tokens - 1 if identical and prompt_tokens else shared_tokens
+    if why or not rule.on:
+        return Hit(tokens=0, prompt_tokens=prompt_tokens, why=why or "prefix caching is off")
+    if usable is None:
+        raise UnknownRuleError("neither the prompt's nor the shared prefix's tokens are given")
+    found = rule.hit(usable + 1, usable)
+    return found.model_copy(update={"prompt_tokens": prompt_tokens})

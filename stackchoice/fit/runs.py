@@ -14,9 +14,10 @@ from typing import Any, Literal
 from stackchoice.facts.datum import Record
 from stackchoice.facts.links import Link, Path, path_over
 from stackchoice.facts.load import Facts
-from stackchoice.facts.measurements import Measurement, repository
+from stackchoice.facts.measurements import Measurement, SpeedClasses, repository
 from stackchoice.facts.records import Machine
 from stackchoice.fit.interconnect import pipeline_speedup, tensor_parallel_seconds
+from stackchoice.fit.rates import native_gain, peak_rate
 
 GIGA, TERA, GIB = 10**9, 10**12, 2**30
 
@@ -189,40 +190,33 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
         row.weight_bytes_gib * GIB if row.weight_bytes_gib
         else row.params_b * GIGA * encoding.bits / 8
     )  # fmt: skip
-    rate = peak_rate(device, encoding.activation_bits)
     return Run(
-        phase=row.phase,
-        device_class=device_kind(device, row.backend),
-        engine_family=facts.speed_classes.engine_family(row.engine),
-        encoding_family=encoding.family,
-        bandwidth_gb_per_s=device.bandwidth_gb_per_s.value,
-        tera_ops_per_s=rate,
-        devices=row.device_count,
-        by_layer=facts.speed_classes.splits_by_layer(row.engine),
-        device=row.device,
-        engine=row.engine.lower(),
-        kernels=kernel_family(row.backend, device),
-        native_gain=native_gain(device, rate),
-        total_bytes=total,
-        active_bytes=total * share,
-        active_parameters=row.active_params_b * GIGA,
-        depth_tokens=row.context_depth or 0,
-        prompt_tokens=row.prompt_tokens,
-        sparse=share < SPARSE_BELOW,
-        sound=not DOUBTFUL.search(row.note),
-        vendor=device.vendor,
+        phase=row.phase, total_bytes=total, active_bytes=total * share,
+        active_parameters=row.active_params_b * GIGA, depth_tokens=row.context_depth or 0,
+        prompt_tokens=row.prompt_tokens, sparse=share < SPARSE_BELOW,
+        sound=not DOUBTFUL.search(row.note), tokens_per_s=row.tokens_per_s,
         link=link_over(device, None, row.device_count, facts.links.values()),
-        tokens_per_s=row.tokens_per_s,
-        source=repository(row.source_url),
-        setup=(
-            row.model,
-            row.engine.lower(),
-            row.backend,
-            row.device,
-            row.encoding,
-            str(row.device_count),
-        ),
-    )
+        bandwidth_gb_per_s=device.bandwidth_gb_per_s.value, source=repository(row.source_url),
+        setup=(row.model, row.engine.lower(), row.backend, row.device, row.encoding,
+               str(row.device_count)),
+        **set_up(device, row.backend, row.engine, encoding.family, row.device_count,
+                 peak_rate(device, encoding.activation_bits), facts.speed_classes),
+    )  # fmt: skip
+
+
+def set_up(
+    device: Any, backend: str, engine: str, encoding_family: str, devices: int,
+    rate: float | None, classes: SpeedClasses,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the fields of a run that its engine, device (None: not known) and rate give."""
+    return {
+        "device": device.id if device else "", "vendor": device.vendor if device else "",
+        "device_class": device_kind(device, backend) if device else "gpu",
+        "kernels": kernel_family(backend, device), "engine": engine.lower(),
+        "engine_family": classes.engine_family(engine), "encoding_family": encoding_family,
+        "tera_ops_per_s": rate, "native_gain": native_gain(device, rate), "devices": devices,
+        "by_layer": classes.splits_by_layer(engine),
+    }  # fmt: skip
 
 
 def device_kind(device: Any, backend: str = "") -> str:
@@ -233,23 +227,8 @@ def device_kind(device: Any, backend: str = "") -> str:
         if device.backend == "cpu":
             return "cpu"
         return "unified" if device.unified_memory else "gpu"
-    return device.device_class
-
-
-def peak_rate(device: Any, activation_bits: int) -> float | None:
-    """Peak dense rate of the arithmetic that runs, else of 16 bit, in 10^12 operations/s."""
-    native = {8: ("fp8_dense_tflops", "int8_dense_tops"), 4: ("fp4_dense_tflops",)}
-    for name in (*native.get(activation_bits, ()), "bf16_dense_tflops"):
-        known = getattr(device, name, None)
-        if known and known.value:
-            return known.value
-    return None
-
-
-def native_gain(device: Any, rate: float | None) -> float:
-    """How much faster the chosen arithmetic is than 16 bit, by the data sheet."""
-    base = device.bf16_dense_tflops.value
-    return rate / base if rate and base else 1.0
+    kind: str = device.device_class
+    return kind
 
 
 def link_over(device: Any, stated: str | None, devices: int, links: Iterable[Link]) -> Path | None:

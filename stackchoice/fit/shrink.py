@@ -8,7 +8,7 @@ off to coarser classes by itself and widens where data is thin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ class _System:
         kinds = [name.split(":")[0] for name in self.names] + ["source"] * len(self.rows)
         self.ridge = np.diag([priors[kind] ** -2 for kind in kinds])
 
-    def solve(self, pull: np.ndarray, without: list[int] = ()) -> tuple[np.ndarray, np.ndarray]:
+    def solve(self, pull: np.ndarray, without: Sequence[int] = ()) -> tuple[np.ndarray, np.ndarray]:
         """Return effects and their covariance, some rows left out."""
         weight = self.weight * pull
         weight[list(without)] = 0

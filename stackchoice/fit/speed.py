@@ -8,6 +8,7 @@ multiplies, so compute is its ceiling. Public measurements reach a share of eith
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, weakest
@@ -16,19 +17,16 @@ from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Efficiency, Machine, Model
 from stackchoice.facts.shares import ShareModel
-from stackchoice.fit.config import has_experts, text_config, whole
 from stackchoice.fit.measured import MeasuredRate, calibrated_factors, unexpected
-from stackchoice.fit.rates import compute_rates
-from stackchoice.fit.runs import Run, device_kind, kernel_family, link_over, suspect_kernel_path
-
-GIGA = 10**9
+from stackchoice.fit.memory import GB
+from stackchoice.fit.runs import Run, device_kind, suspect_kernel_path
+from stackchoice.fit.stream import read_bytes, stream_runs
 
 #: What an interval rests on where no measurement stands behind it.
 ASSUMED_BASIS = {
     "share of the ceiling": "an assumed share of the ceiling",
     "GB/s unpacked": "an assumed rate at which one thread unpacks weights",
 }
-TERA = 10**12
 
 #: Where data sheets and clocks stop explaining that a stream is faster than its ceiling.
 ABOVE = 1.12
@@ -51,16 +49,11 @@ class Speed(Record):
         return 1 / self.decode_ceiling_tokens_per_s if self.decode_ceiling_tokens_per_s else None
 
 
-def device_class(machine: Machine) -> str:
-    """Class of machines that the efficiency figures are kept by: gpu, unified or cpu."""
-    return device_kind(machine)
-
-
 def efficiency(
     efficiencies: list[Efficiency], machine: Machine, phase: str, threads: str = "all"
 ) -> Efficiency | None:
     """Return the share of the ceiling reached by this class of machine, if we have one."""
-    wanted = (device_class(machine), phase, threads)
+    wanted = (device_kind(machine), phase, threads)
     return next((e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None)
 
 
@@ -111,23 +104,23 @@ def batch_one_speed(
     unknown = []
     read = read_bytes(artifact, model)
     step = None if read is None else read + cache_bytes
-    top_rate, rate = compute_rates(artifact, machine, operand)
-    path = link_over(machine, interconnect, devices, links)
-    base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
-    base = base.model_copy(update={"link": path})
-    runs = {phase: base.model_copy(update={"phase": phase}) for phase in ("decode", "prefill")}
+    runs = stream_runs(
+        model, artifact, machine, cache_bytes=cache_bytes, devices=devices, classes=classes,
+        engine=engine, operand=operand, links=links, interconnect=interconnect,
+    )  # fmt: skip
+    base, executed = runs["decode"], runs["executed"]
+    path = base.link
     ceiling, prefill = runs["decode"].ceiling, runs["prefill"].ceiling
     if ceiling is None:
         known = machine.bandwidth_gb_per_s.known
         unknown.append("bytes read per token" if known else "memory bandwidth")
-    executed = runs["prefill"].model_copy(update={"tera_ops_per_s": top_rate})
     if prefill is None:
         unknown.append("compute rate" if base.active_parameters else "parameters")
     if base.reduces and path is None:
         unknown.append("the link between the devices (the ceilings leave its time out)")
     over = [path.evidence] if path and base.reduces else []
     given = list(measured)
-    found = {}
+    found: dict[str, Interval | None] = {}
     for phase, top, kind, read_at_once in (
         ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
         ("prefill", prefill, machine.bf16_dense_tflops.evidence, 0),
@@ -141,7 +134,7 @@ def batch_one_speed(
             if unexpected(fitted, seen):
                 unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
             if phase == "decode" and any(
-                suspect_kernel_path(row.tokens_per_s, top, device_class(machine)) for row in rows
+                suspect_kernel_path(row.tokens_per_s, top, device_kind(machine)) for row in rows
             ):
                 unknown.append("which kernel ran: a rate given is far below the ceiling, suspect "
                                "the kernel path")  # fmt: skip
@@ -161,44 +154,19 @@ def batch_one_speed(
     )
 
 
-def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
-    """Bytes of weights that one decode step reads: all of them, unless the file says less.
+def at_level(ceiling: Any, basis: str, level: Any, step_bytes: Any) -> Any:
+    """Return a rate at a level: a share of the ceiling, or GB/s at which weights are unpacked.
 
-    Unknown for a mixture of experts of which nobody counted what a token touches: all of its
-    weights would make a ceiling many times too low.
+    Reading and unpacking take turns on one thread, so their times add up.
     """
-    known = artifact.read_bytes_per_token
-    if known.known:
-        return known.value
-    if model is not None and has_experts(model.config.value or {}):
-        return None
-    return artifact.weights_bytes.value
+    if basis == "share of the ceiling":
+        return ceiling * level
+    return 1 / (1 / ceiling + step_bytes / (level * GB))
 
 
-def replica_requests_per_s(
-    speed: Speed,
-    artifact: Artifact,
-    *,
-    live_sequences: int,
-    cache_bytes: int,
-    prefill_tokens: float,
-    output_tokens: float,
-) -> Interval | None:
-    """Return how many requests a replica completes per second with its pool full.
-
-    ``1 / (prefill_tokens / prefill + output_tokens x step / live)``: prefill takes the chip
-    for itself, a decode step of ``live`` sequences reads the weights once and every cache.
-    A mixture of experts touches up to ``live`` times its active bytes, at most all of them.
-    The single-stream efficiencies are carried over to the batch, which is an inference.
-    """
-    seconds = [
-        request_seconds(
-            speed, artifact, share=share, batch=live_sequences, cache_bytes=cache_bytes,
-            prefill_tokens=prefill_tokens, output_tokens=output_tokens,
-        )
-        for share in ("low", "middle", "high")
-    ]  # fmt: skip
-    return requests_per_s(seconds, live_sequences)
+def full_rate(prefill_s: Any, decode_s: Any, live_sequences: Any) -> Any:
+    """Return requests a second of a full replica: prefill alone, decode shared by all."""
+    return 1 / (prefill_s + decode_s / live_sequences)
 
 
 def requests_per_s(
@@ -206,9 +174,11 @@ def requests_per_s(
 ) -> Interval | None:
     """Return a full replica's requests per second from seconds in prefill and in decode.
 
-    ``seconds`` are those of the low, middle and high end of the speed interval.
+    ``1 / (prefill + decode / live)``: prefill takes the chip for itself, and a decode step serves
+    all sequences. ``seconds`` are :func:`request_seconds` at the low, middle and high end of the
+    speed interval; the single-stream efficiencies are carried over to the batch, an inference.
     """
-    rates = [1 / (p + d / live_sequences) for p, d in (s for s in seconds if s)]
+    rates = [full_rate(p, d, live_sequences) for p, d in (s for s in seconds if s)]
     if len(rates) < 3:
         return None
     return Interval(
@@ -239,28 +209,6 @@ def request_seconds(
     decode_rate = getattr(speed.decode, share) * step  # bytes per second at this share
     prefill_s = prefill_tokens / getattr(speed.prefill, share)
     return prefill_s, output_tokens * touched / decode_rate
-
-
-def _run(
-    model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses | None,
-    engine: str, devices: int, cache_bytes: int, rate: float | None,
-) -> Run:  # fmt: skip
-    encoding = classes.encoding(artifact.encoding) if classes else None
-    family = classes.engine_family(engine) if classes and engine else "any"
-    total, read = artifact.weights_bytes.value, read_bytes(artifact, model)
-    base = machine.bf16_dense_tflops.value
-    text = text_config(model.config.value or {})
-    return Run(
-        phase="decode", device_class=device_kind(machine), kernels=kernel_family("", machine),
-        engine_family=family, engine=engine.lower(), vendor=machine.vendor,
-        encoding_family=encoding.family if encoding else "any", device=machine.id,
-        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value, tera_ops_per_s=rate, devices=devices,
-        by_layer=bool(classes and classes.splits_by_layer(engine)),
-        native_gain=rate / base if rate and base else 1.0, total_bytes=total, active_bytes=read,
-        active_parameters=model.active_parameters.value or model.parameters.value,
-        cache_bytes=cache_bytes, sparse=bool(total and read and read < 0.7 * total),
-        layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
-    )  # fmt: skip
 
 
 def _fitted(
@@ -312,11 +260,8 @@ def _interval(
     if ceiling is None or share is None:
         return None
     ends = {
-        end: ceiling * level
-        if share.basis == "share of the ceiling"
-        # Reading and unpacking take turns on one thread, so their times add up.
-        else 1 / (1 / ceiling + step_bytes / (level * GIGA))
-        for end, level in (("low", share.low), ("middle", share.middle), ("high", share.high))
+        end: at_level(ceiling, share.basis, getattr(share, end), step_bytes)
+        for end in ("low", "middle", "high")
     }
     return Interval(
         **ends, unit="tokens/s", evidence=weakest(Evidence(share.evidence), rate_class),

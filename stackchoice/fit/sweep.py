@@ -102,16 +102,17 @@ def sweep(
         for r, (engine, version) in enumerate(releases):
             barred = _barred(model, artifact, engine, version)
             for m, machine in enumerate(there):
-                platform = engine.platforms.get(machine.backend, Datum[bool]()).value
+                platform = engine.runs_on(machine.backend)
                 code = NO_PLATFORM if platform is False else barred
                 if code is not None:
                     status[a, m, r, :] = code
                     continue
-                if pools[m] is None or platform is None:
+                pool = pools[m]
+                if pool is None or platform is None:
                     continue
                 for c, context in enumerate(contexts):
                     status[a, m, r, c], live[a, m, r, c] = shared.ask(
-                        model, engine, version, machine, context, pools[m]
+                        model, engine, version, machine, context, pool
                     )
     index = np.indices(shape, dtype=np.int32).reshape(4, -1)
     return Sweep(
@@ -127,8 +128,8 @@ class _Shared:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._behaviour: dict[tuple[str, str], Any] = {}
-        self._launches: dict[Any, Any] = {}
+        self._behaviour: dict[tuple[str, str], tuple[Any, ...]] = {}
+        self._launches: dict[Any, tuple[Any, Any]] = {}
         self._counters: dict[Any, Callable[[int], int] | None] = {}
         self._counts: dict[Any, tuple[int, int]] = {}
 
@@ -208,7 +209,7 @@ def _pools(facts: Facts, artifact: Artifact, machines: list[Machine]) -> list[in
 
 def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> int | None:
     """Return what rules a release out whatever the machine, or that it is unknown; else None."""
-    loads = engine.formats.get(artifact.format, Datum[bool]()).value
+    loads = engine.loads(artifact.format)
     if loads is False:
         return NO_FORMAT
     architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]

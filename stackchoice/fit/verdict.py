@@ -77,7 +77,8 @@ def _forced_backend(launch: Launch) -> str | None:
     limit = launch.fact("head_sizes_differ_above")
     if len(sizes) < 2 or limit is None or max(sizes) <= limit:
         return None
-    return launch.fact("head_sizes_differ_backend")
+    backend: str | None = launch.fact("head_sizes_differ_backend")
+    return backend
 
 
 def pool_verdict(

@@ -8,9 +8,10 @@ from typing import Any
 
 from stackchoice.confirm.passport import Lengths
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Spread
 from stackchoice.load.rules import load_rules
-from stackchoice.load.untrusted import text_of, visible
+from stackchoice.load.untrusted import text_of
 
 MAX_TEXT = 300
 Plain = str | int | float | bool
@@ -40,7 +41,7 @@ def whole(value: Any) -> int | None:
 
 def words(value: Any) -> str | None:
     """Return a text that is safe to show, or None for an empty one."""
-    return visible(text_of(value), MAX_TEXT).strip() or None
+    return shown(text_of(value), MAX_TEXT).strip() or None
 
 
 def at(tree: Any, *path: str | int) -> Any:
@@ -65,9 +66,9 @@ def plain(tree: Any) -> dict[str, Plain]:
     found: dict[str, Plain] = {}
     for key, value in tree.items():
         if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-            found[visible(str(key), 100)] = value
+            found[shown(str(key), 100)] = value
         elif isinstance(value, str) and value:
-            found[visible(str(key), 100)] = visible(text_of(value), MAX_TEXT)
+            found[shown(str(key), 100)] = shown(text_of(value), MAX_TEXT)
     return found
 
 

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 
 from stackchoice.errors import InputError
@@ -117,7 +118,7 @@ class Drive:
         start = perf_counter_ns() + 5_000_000
         for stream in range(load.streams):
             when = start + round(stream * spread / load.streams * 1e9)
-            self.loop.at(when, lambda when=when: self._begin(when))  # type: ignore[misc]
+            self.loop.at(when, partial(self._begin, when))
 
     def _begin(self, intended_ns: int) -> None:
         self._started += 1

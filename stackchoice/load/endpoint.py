@@ -171,9 +171,11 @@ class Endpoint(Record):
 
 def _split(value: str) -> SplitResult:
     """Split an address, refusing what could not be requested or must not be kept."""
+    # What may hold a password or a key is not repeated.
+    told = "base_url" if re.search(r"[@?#]", value) else repr(value)
 
-    def bad(reason: str, shown: str = value) -> EndpointError:
-        return EndpointError(f"{shown!r}: {reason}; give an address like http://localhost:8000/v1")
+    def bad(reason: str) -> EndpointError:
+        return EndpointError(f"{told}: {reason}; give an address like http://localhost:8000/v1")
 
     if not value.isprintable() or " " in value:
         raise bad("holds spaces or control characters")
@@ -181,10 +183,10 @@ def _split(value: str) -> SplitResult:
         url = urlsplit(value)
         port = url.port
     except ValueError as error:
-        raise bad(f"not a usable address ({error})") from None
+        why = "" if told == "base_url" else f" ({error})"
+        raise bad(f"not a usable address{why}") from None
     if "@" in url.netloc:
-        # The address goes into the passport, so the error does not show it either.
-        raise bad("holds a password; name an environment variable in api_key_env", "base_url")
+        raise bad("holds a password; name an environment variable in api_key_env")
     if url.scheme not in ("http", "https") or not url.hostname:
         raise bad("does not start with http:// or https:// and a host")
     if port == 0 or url.query or url.fragment:

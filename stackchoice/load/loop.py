@@ -18,9 +18,10 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
+from typing import Any
 
 from stackchoice.load.ticking import Histogram, wait_for
-from stackchoice.load.wire import Address, End, Exchange, Limits, Problem
+from stackchoice.load.wire import Address, Connection, End, Exchange, Limits, Problem
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _TICK_NS = 10_000_000
@@ -28,17 +29,6 @@ _RECV_BYTES = 64 * 1024
 #: A connection that was idle for longer may be about to be closed by the server.
 _MAX_IDLE_NS = 2_000_000_000
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-
-
-class Connection:
-    """One socket and the exchange that is on it."""
-
-    __slots__ = ("attempt", "done", "end", "exchange", "last_ns", "out", "request", "size", "sock")
-
-    def __init__(self) -> None:
-        self.sock: socket.socket | None = None
-        self.attempt = 0
-        self.last_ns = 0
 
 
 class Loop:
@@ -68,7 +58,7 @@ class Loop:
         self.peak_connections = 0
         self._selector = selectors.DefaultSelector()
         self._tls = ssl.create_default_context() if address.secure else None
-        self._addresses: list[tuple[socket.AddressFamily, object]] = []
+        self._addresses: list[tuple[socket.AddressFamily, tuple[Any, ...]]] = []
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._active: set[Connection] = set()

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Failure, Sample, Usage
 from stackchoice.load.sse import events
 from stackchoice.load.untrusted import (
@@ -17,7 +18,6 @@ from stackchoice.load.untrusted import (
     parse_json,
     rate_of,
     text_of,
-    visible,
 )
 from stackchoice.load.wire import Exchange, Framing, Problem
 
@@ -119,8 +119,8 @@ def read_sample(
     framing = Framing.of(measured)
     base: dict[str, Any] = {"status": framing.status, **_client_times(measured)}
     if framing.status is not None and framing.status != 200:
-        failure, detail = _refused(framing)
-        return Sample(**base, failure=failure, failure_detail=detail)
+        refused, why = _refused(framing)
+        return Sample(**base, failure=refused, failure_detail=why)
     stream = _Stream()
     if "event-stream" in framing.headers.get("content-type", "").lower():
         for at, name, data in events(framing.body):
@@ -156,9 +156,9 @@ def _take_event(stream: _Stream, at_ns: int, name: str, data: str) -> None:
     if data.strip() == "[DONE]":
         stream.done = True
     elif not data.isascii() and not _is_utf8(data):
-        stream.garbage = stream.garbage or f"an event is not UTF-8: {visible(data, 200)}"
+        stream.garbage = stream.garbage or f"an event is not UTF-8: {shown(data, 200)}"
     elif (event := parse_json(data)) is None:
-        stream.garbage = stream.garbage or f"an event is no JSON object: {visible(data, 200)}"
+        stream.garbage = stream.garbage or f"an event is no JSON object: {shown(data, 200)}"
     elif name == "error":
         stream.error = stream.error or message_of(event)
     else:
@@ -177,13 +177,13 @@ def _is_utf8(text: str) -> bool:
 def _refused(framing: Framing) -> tuple[Failure, str]:
     text, status = framing.text, framing.status or 0
     answer = parse_json(text)
-    message = message_of(answer) if answer else visible(" ".join(text.split()), 300)
+    message = message_of(answer) if answer else shown(" ".join(text.split()), 300)
     if status in (429, 503):
         return Failure.ADMISSION_REJECTED, message
     if status == 413 or (status in (400, 422) and _is_of_context(text.lower())):
         return Failure.CONTEXT_REJECTED, message
     if where := framing.headers.get("location"):
-        message = f"redirected to {visible(where, 200)}; give that address"
+        message = f"redirected to {shown(where, 200)}; give that address"
     kind = Failure.SERVER_ERROR if status >= 500 else Failure.REJECTED
     return kind, f"status {status}: {message}"
 
@@ -203,8 +203,8 @@ def _take_other(stream: _Stream, framing: Framing) -> None:
     if answer and answer.get("error"):
         stream.error = message_of(answer)
         return
-    kind = visible(framing.headers.get("content-type", "no content type"), 80)
-    start = visible(" ".join(text.split()), 120)
+    kind = shown(framing.headers.get("content-type", "no content type"), 80)
+    start = shown(" ".join(text.split()), 120)
     stream.empty_because = f"not an event stream but {kind}: {start}"
 
 
@@ -218,12 +218,12 @@ def _failure(measured: Exchange, framing: Framing, stream: _Stream) -> tuple[Fai
     if stream.garbage is not None and not (problem and not stream.done):
         return Failure.MALFORMED, stream.garbage
     if said and not stream.done:
-        kinds = {
+        kinds: dict[Problem | None, Failure] = {
             Problem.CANCELLED: Failure.CANCELLED, Problem.TOO_LARGE: Failure.OVERSIZED,
             Problem.IDLE_TIMEOUT: Failure.TIMEOUT, Problem.TOTAL_TIMEOUT: Failure.TIMEOUT,
             Problem.CONNECT_TIMEOUT: Failure.TIMEOUT,
         }  # fmt: skip
-        return kinds.get(problem, Failure.TRANSPORT), said  # type: ignore[arg-type]
+        return kinds.get(problem, Failure.TRANSPORT), said
     if framing.error and not stream.done:
         return Failure.TRANSPORT, f"not framed as HTTP: {framing.error}"
     if not stream.tokens:
@@ -246,11 +246,11 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
         "cached_tokens": cached,
         "usage": usage,
         "content_chunks": len(stream.tokens),
-        "finish_reason": stream.finish_reason and visible(stream.finish_reason, 80),
-        "model": stream.model and visible(stream.model, 200),
+        "finish_reason": stream.finish_reason and shown(stream.finish_reason, 80),
+        "model": stream.model and shown(stream.model, 200),
         "text": "".join(stream.text),
         "reasoning": "".join(stream.reasoning),
-        "tool_calls": [(visible(n, 200), text) for n, text in stream.calls.values()],
+        "tool_calls": [(shown(n, 200), text) for n, text in stream.calls.values()],
     }
     if not stream.tokens:
         return figures

@@ -312,7 +312,7 @@ def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
         if kind == _STAMP:
             seconds, rest = struct.unpack("qq", data[:16])
             now, wall = _both_clocks()
-            ago = wall - (seconds * 1_000_000_000 + rest)
+            ago: int = wall - (seconds * 1_000_000_000 + rest)
             if 0 <= ago < 10_000_000_000:  # a stepped wall clock is no use
                 return now - ago
     return perf_counter_ns()

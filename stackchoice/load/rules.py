@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from stackchoice.facts.datum import Evidence, Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 
 

@@ -137,14 +137,15 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
     middle = half[-1].after_ns if half else first
     if fault in (Fault.HANG_MID, Fault.RESET_MID, Fault.CLOSE_MID):
         return [*steps, *_framed(half, script, frame)]
-    odd = {
+    oddities: dict[Fault | None, bytes] = {
         Fault.ERROR_FIRST: event({"error": {"message": "out of memory"}}),
         Fault.ERROR_MID: event({"error": {"message": "worker died"}}),
         Fault.GARBAGE: b"data: {\"choices\": [{]]]\n\n",
         Fault.TRUNCATED_SSE: said("cut off")[:-12],
         Fault.INVALID_UTF8: said("bad").replace(b"bad", b"\xff\xfe"),
         Fault.HUGE_LINE: b": " + b"x" * HUGE_BYTES + b"\n\n",
-    }.get(fault)  # fmt: skip
+    }  # fmt: skip
+    odd = oddities.get(fault)
     if fault is Fault.ENDLESS_LINE:
         lump = Step(middle, frame(b"x" * HUGE_BYTES))
         start = Step(middle, frame(b": "))
@@ -164,7 +165,11 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
     limit = fault is Fault.LENGTH or script.tokens > asked
     tail = said(None, "length" if limit else "stop")
     if fault is not Fault.NO_USAGE:
-        told = {Fault.LOW_USAGE: count // 2, Fault.HIGH_USAGE: 2 * asked, Fault.EMPTY: 0}
+        told: dict[Fault | None, int] = {
+            Fault.LOW_USAGE: count // 2,
+            Fault.HIGH_USAGE: 2 * asked,
+            Fault.EMPTY: 0,
+        }
         usage = {"prompt_tokens": 0, "completion_tokens": told.get(fault, count),
                  "prompt_tokens_details": {"cached_tokens": 0}}  # fmt: skip
         tail += event({**marks, "choices": [], "usage": usage}).replace(

@@ -126,7 +126,7 @@ def gap(
                    reason=f"the gap is below the scatter between launches{known}")  # fmt: skip
     verdict = "higher" if difference > 0 else "lower"
     why = f"interval clear of 1, gap above the scatter between launches{known}"
-    return Gap(**bounds, verdict=verdict, reason=why)  # type: ignore[arg-type]
+    return Gap(**bounds, verdict=verdict, reason=why)
 
 
 def t_quantile(probability: float, freedom: float) -> float:

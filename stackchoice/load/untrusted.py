@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from stackchoice.facts.yaml import shown
+
 
 def parse_json(text: str) -> dict[str, Any] | None:
     """Parse a JSON object, or return None: what a server sends may be anything."""
@@ -16,7 +18,7 @@ def parse_json(text: str) -> dict[str, Any] | None:
 
 
 def visible(text: str, limit: int = 2000) -> str:
-    """Return untrusted text safe to print: control and direction marks escaped, bounded."""
+    """Return untrusted text of several lines safe to show: control and direction marks escaped."""
     cut = text if len(text) <= limit else text[:limit] + "…"
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut
@@ -28,7 +30,7 @@ def message_of(answer: dict[str, Any]) -> str:
     error = answer.get("error", answer.get("detail", answer.get("message", answer)))
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         error = error["message"]
-    return visible(error if isinstance(error, str) else json.dumps(error), 300)
+    return shown(error if isinstance(error, str) else json.dumps(error), 300)
 
 
 def dict_of(value: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Everything else is read from the kept bytes after the run, by h11.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,11 +15,11 @@ from enum import StrEnum
 import h11
 
 from stackchoice.facts.datum import Record
+from stackchoice.load.redact import redacted
 
 Reads = list[tuple[int, bytes]]
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
-_COOKIE = re.compile(rb"(?i)(\nset-cookie:[ \t]*)([^\r\n]+)")
 _MAX_HEAD = 64 * 1024
 
 
@@ -79,23 +80,12 @@ class Exchange:
     resent: bool = False
 
     def redact(self, secret: str) -> None:
-        """Overwrite a secret, its beginning and cookies in what was received; lengths stay.
-
-        A secret shorter than 8 characters is a placeholder. A beginning counts from half the
-        secret on, because a server may quote it cut off.
-        """
-        whole = raw = b"".join(data for _, data in self.reads)
-        raw = _COOKIE.sub(lambda m: m.group(1) + b"*" * len(m.group(2)), raw)
-        least = max(8, len(secret) // 2)
-        for text in {secret, secret.replace("/", "\\/"), secret.replace('"', '\\"')}:
-            if len(secret) < 8 or text[:least].encode() not in raw:
-                continue
-            for length in range(len(text), least - 1, -1):
-                mask = b"[redacted]"[:length].ljust(length, b"*")
-                raw = raw.replace(text[:length].encode(), mask)
+        """Overwrite a secret and cookies in what was received; lengths and times stay."""
+        self.detail = self.detail.replace(secret, "[redacted]") if secret else self.detail
+        whole = b"".join(data for _, data in self.reads)
+        raw, at = redacted(whole, secret), 0
         if raw == whole:
             return
-        at = 0
         for i, (stamp, data) in enumerate(self.reads):
             self.reads[i] = (stamp, raw[at : at + len(data)])
             at += len(data)
@@ -193,6 +183,21 @@ class End:
             self.keep_alive = self.keep_alive and len(self._line) <= 2
             return True
         return bool(_BLANK_LINE.search(self._line))
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One socket and the exchange that is on it."""
+
+    sock: socket.socket | None = None
+    attempt: int = 0
+    last_ns: int = 0
+    size: int = 0
+    exchange: Exchange = field(init=False)
+    done: Callable[[Exchange], None] = field(init=False)
+    request: bytes = field(init=False)
+    out: memoryview = field(init=False)
+    end: End = field(init=False)
 
 
 def _header(head: bytes, name: bytes) -> bytes:

@@ -21,11 +21,15 @@ LANE = 17
 
 @dataclass
 class EngineRow:
-    """One engine release with one setting: what it admits in each budget, and its notes."""
+    """One engine release with one setting: what it admits in each budget, and its notes.
+
+    ``key`` is that of its explanation.
+    """
 
     name: str
     settings: str
     rule: str
+    key: str
     cells: dict[str, AdmissionRow] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
 
@@ -63,7 +67,15 @@ def admission_table(admissions: list[AdmissionRow]) -> AdmissionTable:
         key = (item.engine, item.release, item.settings)
         words = item.rule_text or "no sourced rule"
         settings = f"{item.refused}: memory alone" if item.refused else item.settings
-        row = rows.setdefault(key, EngineRow(f"{item.engine} {item.release}", settings, words))
+        row = rows.setdefault(
+            key,
+            EngineRow(
+                f"{item.engine} {item.release}",
+                settings,
+                words,
+                f"{item.engine} {item.release}, {item.settings}",
+            ),
+        )
         row.cells[item.basis] = item
         if item.note:
             row.notes.setdefault(item.note, []).append(item.basis)

@@ -27,7 +27,7 @@ INK = "#1b1f24"
 #: Part of the memory budget -> (FitRow field, fill, text on the fill).
 MEMORY_PARTS = {
     "weights": ("weights_bytes", "#0b4f8a", "#ffffff"),
-    "workspace": ("workspace_bytes", "#d55e00", "#ffffff"),
+    "workspace": ("workspace_bytes", "#b85000", "#ffffff"),
     "live sequences": ("sequences_bytes", "#a9d5f2", INK),
     "left over": ("left_over_bytes", "#eef1f4", INK),
 }
@@ -123,6 +123,14 @@ def decode_chart(
     return finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
 
 
+def frame_of(chart: alt.LayerChart) -> pd.DataFrame:
+    """Return the numbers that a chart draws: its own, else those of its first layer with any."""
+    for part in (chart, *getattr(chart, "layer", ())):
+        if isinstance(part.data, pd.DataFrame):
+            return part.data
+    return pd.DataFrame()
+
+
 def to_svg(chart: alt.LayerChart) -> str:
     """Return a chart as SVG text, drawn without a browser and without a network."""
     return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
@@ -187,13 +195,15 @@ def rows_axis(field: str) -> alt.Y:
 _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 
-def finish(chart: alt.LayerChart, *, rows: int, step: int) -> alt.LayerChart:
+def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
     """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
-    return (
+    finished: alt.LayerChart = (
         chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
         .configure(font=FONT)
         .configure_axis(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK)
         .configure_legend(labelFontSize=12, labelColor=INK)
         .configure_text(fontSize=12)
         .configure_view(stroke=None)
+        .properties(usermeta={"embedOptions": {"actions": False}})
     )
+    return finished

@@ -15,10 +15,9 @@ from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.arms import EMBEDDED, arm_names
 from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
-from stackchoice.present.hardware import section
-from stackchoice.present.report import Section
+from stackchoice.present.page import Section, section
 from stackchoice.present.widgets import dropdown, error_html, text_field
 
 #: A run of the embedded engine that was recorded, for where it is not installed.
@@ -54,7 +53,8 @@ class ConfirmPanel(ipywidgets.VBox):
         arm: str = EMBEDDED, requests: int = 5, output_tokens: int = 32, prompt_words: int = 32,
         canaries: str = "basic", out: Path | str = "reports",
     ) -> None:  # fmt: skip
-        self.out, self.done, self.error = Path(out), None, ""
+        self.out, self.error = Path(out), ""
+        self.done: Confirmed | None = None
         self._thread: threading.Thread | None = None
         self._cancel = threading.Event()
         self.fields = {

@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 import ipywidgets
 import pandas as pd
-from markupsafe import Markup
 
 from stackchoice.choose import decide
 from stackchoice.choose.against import Comparison, ReleaseRow
@@ -17,7 +16,7 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
 from stackchoice.present.charts import INK, finish, rows_axis
-from stackchoice.present.report import Section, environment, figure, style
+from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.widgets import dropdown, error_html
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -88,7 +87,7 @@ def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
 def comparison_table(found: Comparison) -> Section:
     """Return two scenarios side by side."""
     rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
-    return _section("against", c=found, rows=rows)
+    return section("against", c=found, rows=rows)
 
 
 def _words(value: Any) -> str:
@@ -103,12 +102,12 @@ def _words(value: Any) -> str:
 
 def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
     """Return the answer at each release of an engine."""
-    return _section("releases", engine=engine, rows=rows)
+    return section("releases", engine=engine, rows=rows)
 
 
 def defence_table(defence: Defence) -> Section:
     """Return pictures and tables of what stands behind a decision."""
-    return _section("defence", **defence_context(defence))
+    return section("defence", **defence_context(defence))
 
 
 def defence_context(defence: Defence) -> dict[str, Any]:
@@ -152,14 +151,7 @@ class DecisionPanel(ipywidgets.VBox):
         except StackchoiceError as error:
             self.view.value = error_html(str(error))
             return
-        template = environment().get_template("defended.html.j2")
-        self.view.value = Markup(
-            template.render(
-                style=style(), d=self.decision, figure=figure, **defence_context(self.defence)
-            )
-        )
-
-
-def _section(name: str, **context: Any) -> Section:
-    html = environment().get_template(f"{name}.html.j2").render(**context)
-    return Section(name, f'<style>{style()}</style><div class="sc">{html}</div>')
+        self.view.value = section(
+            "defended", d=self.decision, why=Reasons(scenario, self.facts),
+            **defence_context(self.defence),
+        ).html  # fmt: skip

@@ -13,7 +13,7 @@ from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
 from stackchoice.present.charts import BAR, INK, finish, memory_chart, rows_axis
-from stackchoice.present.report import Section, environment, style
+from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
 
 GIB_AXIS = "GiB (1 GiB = 2^30 bytes)"
@@ -62,11 +62,12 @@ def sizing_table(sizing: Sizing) -> Section:
     )  # fmt: skip
 
 
-def admissions_table(fit: Any) -> Section:
+def admissions_table(fit: Any, why: Reason = no_reasons) -> Section:
     """Return the admissions of a decision's fit (or of a sizing), with their picture."""
     return section(
-        "admitted", admissions=admission_table(fit.admissions), admitted=admissions_chart(fit)
-    )
+        "admitted", admissions=admission_table(fit.admissions), admitted=admissions_chart(fit),
+        why=why,
+    )  # fmt: skip
 
 
 def openings_table(sizings: list[Sizing]) -> Section:
@@ -87,12 +88,6 @@ def ledger_table(score: Score) -> Section:
 def speed_ledger_table(facts: Facts) -> Section:
     """Return how good the speed intervals are on public rows, as the fact base keeps it."""
     return section("speed_ledger", speed_scores=facts.speed_scores)
-
-
-def section(name: str, **context: Any) -> Section:
-    """Return a template of its own as a section that stands alone."""
-    html = environment().get_template(f"{name}.html.j2").render(style=style(), **context)
-    return Section(name, html)
 
 
 def _bar(row: str, size: int, end: str, *, true: bool = True) -> dict[str, Any]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
-from stackchoice.fit.moment import checked_release
 from stackchoice.fit.path import artifact_parts
+from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
 from stackchoice.present.kerneltext import wall_text
+from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.panels import artifact_choices, model_choices, named
-from stackchoice.present.report import Section, environment, style
 from stackchoice.present.widgets import dropdown, text_field
 
 NEWEST = "newest"
@@ -20,17 +18,12 @@ NEWEST = "newest"
 
 def path_table(wall: ModelWall) -> Section:
     """Return what one engine does with one checkpoint on one machine: the three levels, and why."""
-    return _section("kernel_path", wall=wall)
+    return section("kernel_path", wall=wall)
 
 
 def wall_table(wall: EngineWall) -> Section:
     """Return which encodings have kernels in an engine release on a machine."""
-    return _section("kernel_wall", wall=wall, wall_text=wall_text)
-
-
-def _section(name: str, **context: Any) -> Section:
-    html = environment().get_template(f"{name}.html.j2").render(style=style(), **context)
-    return Section(name, html)
+    return section("kernel_wall", wall=wall, wall_text=wall_text)
 
 
 def wall_of(
@@ -91,6 +84,8 @@ class KernelPanel(Panel):
                                 values["machine"]),
         }  # fmt: skip
         super().__init__(facts, fields, values)
+
+    result: ModelWall
 
     @property
     def wall(self) -> ModelWall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import shown, shown_lines
 from stackchoice.fit.path import KernelPath, PhasePath, WeightPart
 from stackchoice.fit.path.meaning import Meaning
 from stackchoice.fit.path.support import Feature
@@ -14,7 +14,6 @@ from stackchoice.read import Inspection
 
 UNKNOWN = "unknown"
 #: Longer than any line here: lines are freed of control characters and not cut.
-WHOLE = 4_000
 
 
 def describe_engine(wall: EngineWall) -> str:
@@ -29,7 +28,7 @@ def describe_engine(wall: EngineWall) -> str:
         lines.append(f"    {row.name}, {row.part}{files}: {wall_text(row)}")
     if not wall.rows:
         lines.append("  unknown: no source tells of any encoding")
-    return _safe(lines)
+    return shown_lines(*lines)
 
 
 def wall_text(row: WallRow) -> str:
@@ -54,17 +53,13 @@ def describe_model(wall: ModelWall) -> str:
     lines = [f"{shown(wall.model, 80)}, {shown(wall.artifact, 80)}"]
     lines += [f"  {_part(p)}" for p in wall.parts]
     if wall.path is None:
-        return _safe([*lines, *_places(wall.places)])
+        return shown_lines(*lines, *_places(wall.places))
     lines += there_lines(wall.path, wall.meanings, wall)
     lines += [
         f"    native here: {a.artifact} in {a.engine} {a.release}, {a.arithmetic}"
         for a in wall.alternatives[:6]
     ]
-    return _safe(lines)
-
-
-def _safe(lines: Iterable[str]) -> str:
-    return "\n".join(shown(line, WHOLE) for line in lines)
+    return shown_lines(*lines)
 
 
 def _part(part: WeightPart) -> str:
@@ -98,8 +93,7 @@ def there_lines(path: KernelPath, meant: list[Meaning], told: ModelWall | Inspec
         for phase, text in ((part.prefill, meaning.prefill), (part.decode, meaning.decode)):
             lines.append(f"      {phase.phase:8}{phase.arithmetic or UNKNOWN:11}{shown(text, 400)}")
             lines.append(f"              {levels(phase)}")
-    lines += [f"    {feature_text(f)}" for f in told.features]
-    return [shown(line, WHOLE) for line in lines]
+    return [*lines, *(f"    {feature_text(f)}" for f in told.features)]
 
 
 def levels(phase: PhasePath) -> str:

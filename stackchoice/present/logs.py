@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from stackchoice.facts import Facts
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
-from stackchoice.present.hardware import section
+from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.widgets import dropdown, text_field
+from stackchoice.read.log_against import Compared
 from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title
 
 #: The choices that name nothing.
@@ -30,7 +30,7 @@ def log_table(checked: CheckedLog) -> Section:
     return section("log", reading=checked.reading, boots=boots)
 
 
-def _padded(checked: CheckedLog) -> list[list]:
+def _padded(checked: CheckedLog) -> list[list[Compared]]:
     return checked.checks or [[] for _ in checked.reading.boots]
 
 

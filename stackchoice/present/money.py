@@ -10,7 +10,7 @@ from stackchoice.facts import Facts
 from stackchoice.present import text
 from stackchoice.present.charts import cost_chart
 from stackchoice.present.curves import volume_chart
-from stackchoice.present.report import Section, environment, style
+from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.prices import quotes
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -29,7 +29,11 @@ def money_context(decision: Decision, facts: Facts, today: date) -> dict[str, An
 
 
 def money_tables(
-    decision: Decision, facts: Facts, *parts: str, today: date | None = None
+    decision: Decision,
+    facts: Facts,
+    *parts: str,
+    why: Reason = no_reasons,
+    today: date | None = None,
 ) -> Section:
     """Return some of the tables of question 3 and cost as one section.
 
@@ -37,18 +41,15 @@ def money_tables(
     ----------
     parts
         Of ``team``, ``asks``, ``bills``, ``evens``, ``prices``, ``board``, in the wanted order.
+    why
+        What tells why; nothing is told without it.
     today
         The day by which facts are old and other lists are read; this day when not given.
     """
-    html = (
-        environment()
-        .get_template("money.html.j2")
-        .render(
-            parts=[f"{part}.html.j2" for part in parts], style=style(),
-            **money_context(decision, facts, today or datetime.now(UTC).date()),
-        )
+    return section(
+        "money", parts=[f"{part}.html.j2" for part in parts], why=why,
+        **money_context(decision, facts, today or datetime.now(UTC).date()),
     )  # fmt: skip
-    return Section("money", html)
 
 
 def with_work(scenario: Scenario, decision: Decision, facts: Facts, factor: float) -> Scenario:

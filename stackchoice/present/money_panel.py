@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ipywidgets
 
 from stackchoice.choose import Decision, decide
@@ -11,8 +9,8 @@ from stackchoice.facts import Facts
 from stackchoice.present.charts import cost_chart
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.fields import shown, written
+from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section, environment, style
 from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -67,28 +65,27 @@ class MoneyPanel(Panel):
             fields[path] = dropdown(label, [(name, name) for name in names], values[path])
         super().__init__(facts, fields, values)
 
+    result: tuple[Scenario, Decision]
+
     @property
     def decision(self) -> Decision:
         """The last valid result."""
-        return self.result
+        return self.result[1]
 
-    def _answer(self, values: dict[str, str]) -> Any:
+    def _answer(self, values: dict[str, str]) -> tuple[Scenario, Decision]:
         scenario = self.start
         for path, text in values.items():
             if text != shown(self.start, path):
                 scenario = parse_scenario(written(scenario, path, text), "panel")
-        return decide(scenario, self.facts)
+        return scenario, decide(scenario, self.facts)
 
     def _table(self) -> Section:
-        html = (
-            environment()
-            .get_template("money_panel.html.j2")
-            .render(
-                d=self.decision, cost=self.decision.cost, style=style(), old=_nothing_is_old,
-                costs=cost_chart(self.decision.cost), curves=volume_chart(self.decision.cost),
-            )
+        scenario, decision = self.result
+        return section(
+            "money_panel", d=decision, cost=decision.cost, old=_nothing_is_old,
+            costs=cost_chart(decision.cost), curves=volume_chart(decision.cost),
+            why=Reasons(scenario, self.facts),
         )  # fmt: skip
-        return Section("money", html)
 
 
 def _nothing_is_old(as_of: str) -> bool:

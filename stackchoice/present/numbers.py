@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from stackchoice.choose.decision import Decision
 from stackchoice.confirm import Passport
@@ -108,8 +109,9 @@ def _cost(decision: Decision) -> Iterator[Shown]:
         once = text.usd(line.one_time_usd)
         yield _shown(f"{line.path}, one-time cost a month", once, Evidence.ASSUMED)
     for offer in (offer for offer in cost.market if offer["seller"] in _bought(decision)):
-        for kind in ("input", "output"):
-            price = f"{offer[f'{kind}_usd_per_mtok']} USD per M tokens"
+        for kind, rate in (("input", offer["input_usd_per_mtok"]),
+                           ("output", offer["output_usd_per_mtok"])):  # fmt: skip
+            price = f"{rate} USD per M tokens"
             yield Shown(f"{kind} price, {offer['seller']}", price, Evidence.STATED.value,
                         offer["source"], offer["as_of"])  # fmt: skip
 
@@ -141,7 +143,7 @@ def _shown(what: str, value: str, evidence: Evidence, source: str = "") -> Shown
     return Shown(what, value, evidence.value if known else text.UNKNOWN, source)
 
 
-def _datum(what: str, datum: Datum, value: str) -> Shown:
+def _datum(what: str, datum: Datum[Any], value: str) -> Shown:
     source = datum.source
     return Shown(
         what, value, datum.evidence.value if datum.known else text.UNKNOWN,

@@ -9,7 +9,7 @@ import ipywidgets
 
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
-from stackchoice.present.report import Section
+from stackchoice.present.page import Section
 from stackchoice.present.widgets import error_html
 
 

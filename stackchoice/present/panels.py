@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeVar
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
@@ -12,9 +12,11 @@ from stackchoice.fit.admission import launch
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.widgets import dropdown, text_field
+
+T = TypeVar("T")
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
@@ -59,6 +61,8 @@ class SizingPanel(Panel):
             "engine": dropdown("What helps, in engine", engines, values["engine"]),
         }
         super().__init__(facts, fields, values)
+
+    result: Sizing
 
     @property
     def sizing(self) -> Sizing:
@@ -135,6 +139,8 @@ class PremisePanel(Panel):
         }
         super().__init__(facts, fields, values)
 
+    result: PremiseCheck
+
     @property
     def check(self) -> PremiseCheck:
         """The last valid result."""
@@ -162,7 +168,7 @@ class PremisePanel(Panel):
         return premises_table(self.check)
 
 
-def named(records: dict[str, Any], name: str) -> Any:
+def named(records: dict[str, T], name: str) -> T:
     if name not in records:
         raise InputError(f"{name!r}: not in the fact base; choose one of the list")
     return records[name]

@@ -13,7 +13,8 @@ from stackchoice.choose import Decision
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.notebooks import notebooks_dir
-from stackchoice.present.report import SECTION_MIME, SECTIONS, style
+from stackchoice.present.page import SECTION_MIME, style
+from stackchoice.present.report import SECTIONS
 from stackchoice.scenario import load_scenario, scenario_path
 
 KERNEL = "python3"
@@ -79,7 +80,7 @@ def render_report(
         When anything else fails; the text says what and how to go on.
     """
     chosen = load_scenario(scenario)
-    for path in filter(None, (passport, *arms)):
+    for path in (p for p in (passport, *arms) if p):
         Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
     with ExitStack() as stack:
@@ -127,7 +128,7 @@ def _staging(out_dir: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _execute(path: Path, parameters: dict[str, str], executed: Path) -> Any:
+def _execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
     """Run a notebook. An unknown parameter is an error here; papermill would only warn."""
     try:
         import papermill

@@ -9,22 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from stackchoice.choose import Decision, decide
 from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.fit.path.meaning import alternatives, meanings
-from stackchoice.load.untrusted import visible
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
 from stackchoice.present.arms import arms_context
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, fit_facts, numbers
+from stackchoice.present.page import Drawn, Reasons, Section, render, style
 from stackchoice.present.record import decision_record
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
@@ -37,90 +33,27 @@ from stackchoice.this_machine import facts_for, with_machine
 #: The sections of a report in their order: name -> heading.
 SECTIONS = {
     "decision": "Decision",
-    "evidence": "How we know",
+    "options": "Options, and why each fell",
     "memory": "Hardware fit: the memory budget",
     "speed": "Hardware fit: ceilings and intervals",
     "kernels": "Hardware fit: the kernel path",
     "workload": "Workload shape",
     "people": "Ops capacity",
     "cost": "Cost",
-    "options": "Options and eliminations",
     "change": "What would change the answer",
+    "evidence": "How we know: numbers by class",
+    "live": "The live run",
+    "arms": "Measured arms and the fairness table",
+    "fixed": "What was held fixed",
+    "predictions": "How good such predictions have been",
+    "quality": "Quality evidence",
+    "risks": "Risks, and how to leave",
     "runnable": "How to run it",
     "plan": "Before the card is bought",
-    "review": "What a review board asks",
-    "fixed": "What was held fixed",
-    "quality": "Quality evidence",
-    "live": "The live run",
-    "arms": "Measured arms and the fair comparison",
     "trace": "Trace",
     "inputs": "Inputs",
     "provenance": "Provenance",
 }
-
-#: Output type that marks a notebook's output as a section of the report.
-SECTION_MIME = "application/vnd.stackchoice.section"
-
-
-def environment() -> Environment:
-    """Return the template environment: everything is escaped, a missing name is an error."""
-    env = Environment(
-        loader=PackageLoader("stackchoice.present"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    env.filters |= {
-        name: getattr(text, name)
-        for name in (
-            "number",
-            "usd",
-            "gb",
-            "both_units",
-            "interval",
-            "volume",
-            "label",
-            "cents",
-            "price",
-            "times",
-            "share",
-        )
-    }
-    env.filters |= {
-        "visible": lambda value: visible(str(value), 10_000),
-        "known_count": lambda value: text.UNKNOWN if value is None else value,
-    }
-    env.globals["figure"] = figure
-    env.filters["engine_name"] = engine_name
-    return env
-
-
-def engine_name(engine_id: str) -> str:
-    """Return the name people know an engine by; an id without an engine stays as it is."""
-    engines = load_facts().engines
-    return engines[engine_id].name if engine_id in engines else engine_id
-
-
-def figure(drawn: tuple[alt.LayerChart, str]) -> Markup:
-    """Return a chart as inline SVG in a figure that reads its text to those who do not see it."""
-    chart, spoken = drawn
-    return Markup('<figure role="img" aria-label="{}">{}</figure>').format(
-        spoken, Markup(charts.to_svg(chart))
-    )
-
-
-def style() -> str:
-    """Return the style sheet of the sections."""
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class Section:
-    """One rendered section; shows itself in a notebook."""
-
-    name: str
-    html: str
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/html": self.html, SECTION_MIME: self.name, "text/plain": self.name}
 
 
 @dataclass(frozen=True)
@@ -138,6 +71,7 @@ class Report:
     def _context(self) -> dict[str, Any]:
         shown = numbers(self.decision, self.facts, self.passport)
         return {
+            "why": Reasons(self.scenario, self.facts),
             "d": self.decision,
             "scenario": self.scenario,
             "passport": self.passport,
@@ -178,9 +112,7 @@ class Report:
         """Render one section of :data:`SECTIONS`."""
         if name not in SECTIONS:
             raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
-        template = environment().get_template(f"{name}.html.j2")
-        html = template.render(name=name, heading=SECTIONS[name], **self._context)
-        return Section(name, html)
+        return Section(name, render(name, name=name, heading=SECTIONS[name], **self._context))
 
     def _repr_html_(self) -> str:
         return f"<style>{style()}</style>"
@@ -196,7 +128,7 @@ class Report:
             "alternatives": alternatives(model, path, artifact.id, machine, self.facts),
         }  # fmt: skip
 
-    def _decode(self) -> tuple[alt.LayerChart, str]:
+    def _decode(self) -> Drawn:
         speed = self.decision.fit.speed
         if self.passport is None:
             return charts.decode_chart(speed, speed.decode if speed else None)

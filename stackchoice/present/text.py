@@ -56,7 +56,7 @@ def usd(value: Decimal | float | None) -> str:
     """Return an amount in whole USD (cents below 100), or ``unknown``."""
     if value is None:
         return UNKNOWN
-    return f"{value:,.0f} USD" if abs(value) >= 100 else f"{value:,.2f} USD"
+    return f"{value:,.2f} USD" if -100 < value < 100 else f"{value:,.0f} USD"
 
 
 def cents(value: Decimal | float | None) -> str:
@@ -68,6 +68,17 @@ def price(value: Decimal) -> str:
     """Return a price as it is listed, without the zeros at its end; at most five digits."""
     short = f"{value:.5g}" if value != value.to_integral_value() else f"{value:f}"
     return f"{Decimal(short).normalize():,f}"
+
+
+def headline(decision: Any) -> str:
+    """Return what is recommended in a few words; that it is too close or unknown is an answer."""
+    close = [o.name for o in decision.options if o.status == "too close to call"]
+    if decision.recommended:
+        return f"{decision.recommended}{', conditionally' if decision.conditions else ''}"
+    if close:
+        return f"Too close to call: {' or '.join(close)}"
+    viable = any(option.status == "viable" for option in decision.options)
+    return "Unknown: no recommendation" if viable else "Nothing survives: no recommendation"
 
 
 def share(value: float | None) -> str:

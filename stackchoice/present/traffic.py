@@ -15,7 +15,7 @@ from stackchoice.fit import launch
 from stackchoice.fit.prefix import Hit, reuse_rule
 from stackchoice.present import text
 from stackchoice.present.charts import BAR, INK, finish, rows_axis
-from stackchoice.present.report import Section, environment, style
+from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.present.shape import shape_context
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic import Measured
@@ -49,7 +49,7 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str
     return finish(chart, rows=len(frame), step=66), f"Lengths. {'; '.join(said) or 'Unknown'}."
 
 
-def workload_tables(decision: Decision, *parts: str) -> Section:
+def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -> Section:
     """Return some of the tables of question 2 as one section.
 
     Parameters
@@ -57,10 +57,8 @@ def workload_tables(decision: Decision, *parts: str) -> Section:
     parts
         Of ``needs``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``, as ordered.
     """
-    html = environment().get_template("workload_parts.html.j2").render(
-        parts=[f"shape_{part}.html.j2" for part in parts], style=style(), **shape_context(decision)
-    )  # fmt: skip
-    return Section("workload parts", html)
+    names = [f"shape_{part}.html.j2" for part in parts]
+    return section("workload_parts", parts=names, why=why, **shape_context(decision))
 
 
 def reuse_table(
@@ -85,23 +83,21 @@ def reuse_table(
                 why = str(error)
             rows.append({"engine": facts.engines[engine].name, "release": version, "hit": hit,
                          "why": why})  # fmt: skip
-    html = environment().get_template("reuse.html.j2").render(
-        rows=rows, style=style(), model=facts.models[model].name, prompt=prompt_tokens,
+    return section(
+        "reuse", rows=rows, model=facts.models[model].name, prompt=prompt_tokens,
         shared=shared_tokens,
     )  # fmt: skip
-    return Section("reuse", html)
 
 
 def traffic_table(found: Measured | WorkloadPreset) -> Section:
     """Return a measured log, or a published workload, as what it puts into a scenario."""
     measured = isinstance(found, Measured)
-    inputs = workload_inputs(found) if measured else preset_inputs(found)
-    html = environment().get_template("traffic.html.j2").render(
-        log=found if measured else None, preset=None if measured else found, style=style(),
+    inputs = workload_inputs(found) if isinstance(found, Measured) else preset_inputs(found)
+    return section(
+        "traffic", log=found if measured else None, preset=None if measured else found,
         inputs={k: v for k, v in inputs.items() if not k.endswith("_distribution")},
         lengths=lengths_chart(found),
     )  # fmt: skip
-    return Section("traffic", html)
 
 
 def _lengths(found: Measured | WorkloadPreset) -> dict[str, Distribution | None]:

@@ -12,10 +12,10 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.traffic import WorkloadPreset
+from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.report import Section
 from stackchoice.present.traffic import traffic_table, workload_tables
-from stackchoice.present.widgets import dropdown, error_html, text_field
+from stackchoice.present.widgets import dropdown, error_html, saved_html, text_field
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic import Measured, measure_log
@@ -61,6 +61,9 @@ class TrafficPanel(Panel):
         saving = ipywidgets.HBox([self.path, self.save_button], layout=row)
         self.children = (self.children[0], saving, *self.children[1:])
 
+    children: tuple[Any, ...]
+    result: tuple[Measured | WorkloadPreset | None, Scenario, Decision]
+
     @property
     def found(self) -> Measured | WorkloadPreset | None:
         """The measured log or the preset; None: neither."""
@@ -86,9 +89,7 @@ class TrafficPanel(Panel):
         except StackchoiceError as error:
             self.message.value = error_html(str(error))
         else:
-            self.message.value = Markup(
-                '<p class="sc"><span class="saved" role="status">Saved to {}</span></p>'
-            ).format(path)
+            self.message.value = saved_html(path)
 
     def _answer(
         self, values: dict[str, str]

@@ -6,6 +6,7 @@ is an object like any other, with the scenario and the decision in it.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from markupsafe import Markup
 from stackchoice.choose import decide
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
+from stackchoice.facts.write import text_at
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.present.fields import (
     DUTY_NAMES,
     GROUPS,
@@ -79,6 +82,10 @@ class ScenarioPanel(ipywidgets.VBox):
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
+        self.reload_button = ipywidgets.Button(description="Read it again", icon="refresh")
+        self.reload_button.on_click(lambda _: self.reload())
+        self._read: dict[Path, str | None] = {}
+        self._remember(self._target)
         self._show()
         super().__init__([*self._boxes(), self.message, self.view])
 
@@ -98,20 +105,56 @@ class ScenarioPanel(ipywidgets.VBox):
     def save(self) -> None:
         """Write the scenario to the path in the field, under the name of that file.
 
-        A report takes its file names and its passport by the scenario's name.
+        A report takes its file names and its passport by the scenario's name. A file that this
+        panel has not read as it is now is not overwritten.
         """
-        target = Path(self.path.value.strip())
+        target = self._target
         try:
             tree = {**self.scenario.model_dump(by_alias=True), "name": target.stem}
             named = parse_scenario(tree, "panel") if NAME.fullmatch(target.stem) else self.scenario
-            path = save_scenario(named, target)
+            path = save_scenario(named, target, read=self._read.get(target))
             self.scenario, self.decision = named, decide(named, self.facts)
         except StackchoiceError as error:
-            self.message.value = error_html(str(error))
+            self.message.value = error_html(f"{error}{self._differences(target)}")
         else:
-            self.message.value = Markup(
-                '<p class="sc"><span class="saved" role="status">Saved to {}</span></p>'
-            ).format(path)
+            self._remember(target)
+            self.message.value = saved_html(path)
+
+    def reload(self) -> None:
+        """Take what stands in the file; what was changed here since is gone."""
+        try:
+            scenario = load_scenario(self._target)
+            decision = decide(scenario, self.facts)
+        except StackchoiceError as error:
+            self.error = str(error)
+        else:
+            self.error, self.scenario, self.decision = "", scenario, decision
+            self._start, self._title = scenario, ""
+            self._remember(self._target)
+        self._show()
+
+    @property
+    def _target(self) -> Path:
+        return Path(self.path.value.strip())
+
+    def _remember(self, target: Path) -> None:
+        """Keep what a file holds where that is what stands here, as the text it may replace."""
+        text = text_at(target)
+        with contextlib.suppress(StackchoiceError):
+            if text is not None and load_scenario(target) == self.scenario:
+                self._read[target] = text
+
+    def _differences(self, target: Path) -> str:
+        """Say how a file that is there differs from what stands here; empty where none is."""
+        try:
+            theirs = load_scenario(target)
+        except StackchoiceError:
+            return ""
+        pairs = [(f.label, shown(theirs, f.path), shown(self.scenario, f.path))
+                 for fields in GROUPS.values() for f in fields]  # fmt: skip
+        said = [f"{label}: {there!r} there, {here!r} here"
+                for label, there, here in pairs if there != here]  # fmt: skip
+        return f". It differs in {'; '.join(said)}" if said else ""
 
     def _described(self, scenario: Scenario, *, titled: bool) -> Scenario:
         """Return the scenario with a title and a situation that are true of it."""
@@ -154,7 +197,8 @@ class ScenarioPanel(ipywidgets.VBox):
             column += [self.fields[field.path] for field in fields]
         boxes = [ipywidgets.VBox(column) for column in columns.values()]
         row = ipywidgets.Layout(flex_flow="row wrap")
-        saving = ipywidgets.HBox([self.answered_by, self.path, self.save_button], layout=row)
+        buttons = self.save_button, self.reload_button
+        saving = ipywidgets.HBox([self.answered_by, self.path, *buttons], layout=row)
         return [ipywidgets.HBox(boxes, layout=row), saving]
 
 
@@ -267,4 +311,13 @@ def _is_count(widget: ipywidgets.Widget) -> bool:
 
 def error_html(message: str) -> str:
     """Return an error as one escaped line that a screen reader announces."""
-    return Markup('<div class="sc"><p class="error" role="alert">{}</p></div>').format(message)
+    return Markup('<div class="sc"><p class="error" role="alert">{}</p></div>').format(
+        shown_lines(message)
+    )
+
+
+def saved_html(path: Path) -> str:
+    """Return where something was saved, escaped."""
+    return Markup('<p class="sc"><span class="saved" role="status">Saved to {}</span></p>').format(
+        shown_lines(str(path))
+    )

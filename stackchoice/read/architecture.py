@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from pydantic import Field
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
-from stackchoice.fit.config import NAMES, head_dim, model_dtype, read, text_config
-from stackchoice.fit.layers import Layers, layer_counts, model_layers
+from stackchoice.fit.config import model_dtype, read, text_config
+from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
 from stackchoice.read.values import count_of, dict_of, list_of, text_of
@@ -19,9 +19,6 @@ from stackchoice.read.values import count_of, dict_of, list_of, text_of
 RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 MAMBA = ("mamba2", "mamba")
 INDEXES = ("index", "block_index")
-#: Keys that count draft layers, in the order they are tried.
-DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
-              "num_mtp_modules", "mtp_num_layers")  # fmt: skip
 #: What may go wrong in a reading of values that are of no sensible type.
 ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,
        OverflowError, StopIteration, RecursionError)  # fmt: skip
@@ -108,7 +105,7 @@ def cache_kind(layers: list[Layers]) -> str:
 def draft_layers(config: dict[str, Any]) -> int:
     """Return the layers of the model's own draft head (0 where the config has none)."""
     for holder in (text_config(config), config):
-        for key in DRAFT_KEYS:
+        for key in config_keys().draft_layers:
             if (number := count_of(holder.get(key))) is not None:
                 return number
     return 0
@@ -126,7 +123,7 @@ def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding
             "the cache keeps a latent; neither head_dim nor num_key_value_heads counts",
             ("head_dim", size), ("num_key_value_heads", heads), kind="note",
         ))  # fmt: skip
-    other = next((k for k in NAMES["head_dim"] if text.get(k) is not None), None)
+    other = next((k for k in config_keys().names["head_dim"] if text.get(k) is not None), None)
     if other not in (None, "head_dim") and not latent:
         notes.append(finding(
             "head_dim_key_differs", f"the head size stands under {other!r}, not under 'head_dim'",
@@ -162,19 +159,3 @@ def _one_based(text: dict[str, Any], found: Architecture) -> list[Finding]:
                   for k, v in lists.items()), kind="note",
             )]  # fmt: skip
     return []
-
-
-def kind_counts(config: dict[str, Any]) -> Counter[str]:
-    """Count every layer by kind, those without a cache too (empty where nothing is known)."""
-    try:
-        return Counter(layer_counts(text_config(config)))
-    except (UnknownCacheError, *ODD):
-        return Counter()
-
-
-def plain_head_dim(config: dict[str, Any]) -> int | None:
-    """Return the stated head size, else hidden size over heads; None where neither is there."""
-    try:
-        return head_dim(text_config(config))
-    except (UnknownCacheError, *ODD):
-        return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from stackchoice.errors import CheckpointError
 from stackchoice.facts.yaml import shown
@@ -32,7 +34,8 @@ def file_size(path: Path) -> int:
         reason = getattr(error, "strerror", None) or "no such name"
         refuse(path, f"cannot be read ({reason})", "check the path and the rights")
     if not path.is_file():
-        refuse(path, "is no regular file", "name a file or a folder of a checkpoint")
+        what = "is a folder" if path.is_dir() else "is a pipe or a device, no file"
+        refuse(path, what, "name a file or a folder of a checkpoint")
     return found.st_size
 
 
@@ -70,17 +73,24 @@ def _is_text(tree: Any) -> bool:
     return True
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of a checkpoint; what the system refuses is refused in our words."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     """Read a whole small file, never more than ``limit`` bytes."""
     size = file_size(path)
     if size > limit:
         refuse(path, f"has {size:,} bytes; {limit:,} is the limit for this kind of file",
                "name another file, or download it again")  # fmt: skip
-    try:
-        with path.open("rb") as file:
-            raw = file.read(size + 1)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        raw = file.read(size + 1)
     if len(raw) > size:
         refuse(path, "grew while it was read", "wait for the download to end")
     return raw
@@ -88,11 +98,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 def read_start(path: Path, length: int) -> bytes:
     """Return the first bytes of a file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(length)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        return file.read(length)
 
 
 def root_of(folder: Path) -> Path:
@@ -107,7 +114,7 @@ def root_of(folder: Path) -> Path:
     return cache if in_cache else resolved
 
 
-def member(folder: Path, name: Any, named_in: str) -> Path:
+def member(folder: Path, name: object, named_in: str) -> Path:
     """Return a file of the folder by its plain name; refuse paths and links that lead out.
 
     Raises
@@ -116,7 +123,7 @@ def member(folder: Path, name: Any, named_in: str) -> Path:
         When the name has path parts, or is a link to somewhere outside the checkpoint.
     """
     plain = isinstance(name, str) and name not in ("", ".", "..") and len(name) <= 255
-    if not plain or any(c in name for c in "/\\\0:"):
+    if not isinstance(name, str) or not plain or any(c in name for c in "/\\\0:"):
         refuse(folder, f"{named_in} names {name!r}, which is no plain file name",
                "a checkpoint's files lie beside each other; download it again")  # fmt: skip
     path = folder / name

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import no_collector
 from stackchoice.facts.records import WeightPart
 from stackchoice.read.architecture import ODD, Architecture, architecture, config_findings
 from stackchoice.read.checkpoint import PRESETS, Checkpoint, content_hash, open_checkpoint
@@ -56,22 +54,18 @@ def inspect_checkpoint(
     ------
     CheckpointError
         When a file is broken, truncated, too large or hostile; one line with the fix.
+
+    Examples
+    --------
+    >>> from stackchoice import inspect_checkpoint
+    >>> from stackchoice.facts import data_dir
+    >>> found = inspect_checkpoint(data_dir() / "samples" / "download-a-NVFP4")
+    >>> found.format, found.architecture.number_of_layers
+    ('config', 64)
     """
     facts = facts or load_facts()
-    with _no_collector():
+    with no_collector():
         return _inspected(open_checkpoint(Path(path), facts), facts, whole_hash)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause the cycle collector: it walks tens of thousands of records, none of them in a cycle."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
@@ -97,7 +91,9 @@ def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
     return Inspection(
         path=_text(str(found.path)), format=found.format, names=[_text(n) for n in found.names],
         files=len(found.digests),
-        bytes_on_disk=_bytes(found), tensors=_tensors(found), architecture=model, declared=saids,
+        bytes_on_disk=sum(
+            h.file_bytes for h in (*found.headers, *found.gguf, *found.towers)
+        ) or None, tensors=_tensors(found), architecture=model, declared=saids,
         encodings=uses, by_bits=by_bits(uses),
         weight_bits=sorted({u.weight_bits for u in uses if u.weight_bits is not None}),
         activation_bits=sorted({u.activation_bits for u in uses
@@ -194,11 +190,6 @@ def _presets(found: Checkpoint, facts: Facts) -> Preset | None:
 
 def _plain(value: Any) -> bool:
     return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _bytes(found: Checkpoint) -> int | None:
-    sizes = [h.file_bytes for h in (*found.headers, *found.gguf, *found.towers)]
-    return sum(sizes) if sizes else None
 
 
 def _tensors(found: Checkpoint) -> int | None:

@@ -57,7 +57,7 @@ class Said(Record):
     def best(self) -> list[Group]:
         """Return the groups of the most particular place, with experts that differ beside them."""
         apart = [g for g in self.groups if g.part]
-        places = PLACES
+        places: tuple[str, ...] = PLACES
         if algos := [g for g in apart if g.place == "moe_quant_algo"]:
             apart, places = algos, ("quant_method", *PLACES)  # the lists then mean the experts
         chosen = next((self.of(p) for p in places if any(not g.part for g in self.of(p))), [])
@@ -273,11 +273,17 @@ def activations(said: Said, place: str, encodings: dict[str, Encoding]) -> dict[
     return found
 
 
+def plain_encoding(dtype: str | None) -> str:
+    """Return the encoding of an unquantised number type ("" where it is not known)."""
+    return {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}.get(
+        (dtype or "").removeprefix("torch."), ""
+    )
+
+
 def declared_word(said: Said | None, dtype: str | None, facts: Facts) -> str | None:
     """Return one word for how the weights are stored: a family, ``mixed``, or the plain type."""
     if said is None or not said.best:
-        short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-        return short.get(dtype or "", dtype)
+        return plain_encoding(dtype) or dtype
     if said.mixed:
         return "mixed"
     chosen = next((g for g in said.best if not g.part), said.best[0])

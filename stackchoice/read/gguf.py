@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import struct
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from stackchoice.errors import CheckpointError
 from stackchoice.facts.quant_formats import GgmlType
-from stackchoice.read.bounded import file_size, refuse
+from stackchoice.read.bounded import file_size, opened, refuse
 
 MAGIC = b"GGUF"
 #: Tokenizers of 260,000 tokens with their merges make headers of some 20 MB.
@@ -132,7 +132,7 @@ class _Cursor:
 
     def _pass_texts(self, count: int) -> None:
         """Pass over texts as fast as Python allows: tokenizers have hundreds of thousands."""
-        order = "little" if self.order == "<" else "big"
+        order: Literal["little", "big"] = "little" if self.order == "<" else "big"
         for _ in range(count):
             begin = self.begin
             inside = begin + 8 <= len(self.window)
@@ -162,10 +162,8 @@ def read_header(path: Path, types: dict[int, GgmlType]) -> GgufHeader:
     """
     size = file_size(path)
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _header(_Cursor(file, path, size), types)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
     except (struct.error, MemoryError, OverflowError) as error:  # pragma: no cover - a last net
         raise CheckpointError(f"{path}: its header cannot be read ({error}); {AGAIN}") from None
 
@@ -239,7 +237,7 @@ def _placed(tensors: list[GgufTensor], data: int, path: Path) -> list[GgufTensor
     for tensor, after in zip(ordered, [*ordered[1:], None], strict=False):
         end = after.offset if after else data
         if tensor.offset + (tensor.size or 0) > min(end, data):
-            if tensor.offset + (tensor.size or 0) > data:
+            if after is None or tensor.offset + (tensor.size or 0) > data:
                 refuse(path, f"tensor {tensor.name!r} ends beyond the file: truncated",
                        "the download did not end; download it again")  # fmt: skip
             refuse(path, f"tensors {tensor.name!r} and {after.name!r} overlap", AGAIN)

@@ -27,7 +27,8 @@ class SeriesBuilder:
 
     def __init__(self, line: int) -> None:
         self.first, self.last, self.count = line, line, 0
-        self.low = self.high = None
+        self.low: float | None = None
+        self.high: float | None = None
         self.total, self.numbers, self.stride = 0.0, 0, 1
         self.samples: list[Any] = []
 

@@ -161,10 +161,10 @@ def _warnings(
     values: dict[str, Found], boot: BootBuilder, language: LogLanguage, hardware: Hardware
 ) -> list[Warned]:
     found = dict(boot.warned)
-    for kind in language.warnings:
-        value = values.get(kind.key) if kind.key else None
-        if value is not None and kind.below is not None and _below(value.value, kind.below):
-            found.setdefault(kind.code, (value.line, 1, f"{kind.key} {value.value:g}"))
+    for known in language.warnings:
+        value = values.get(known.key) if known.key else None
+        if value is not None and known.below is not None and _below(value.value, known.below):
+            found.setdefault(known.code, (value.line, 1, f"{known.key} {value.value:g}"))
     warned = []
     for code, (line, count, text) in found.items():
         kind = language.warning(code)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record, Source
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.files import checked, with_sources
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_facts
 
 #: How a captured text becomes a value; the unit stands in the key.
@@ -217,26 +218,10 @@ def _load(folder: Path) -> dict[str, LogLanguage]:
 
 
 def _language(path: Path) -> LogLanguage:
-    tree = read_facts(path)
-    sources = tree.pop("sources", {})
-    for rows in (tree.get("patterns"), tree.get("kernels"), tree.get("warnings")):
-        for row in rows or []:
-            _resolve(row, sources, path)
+    language: LogLanguage = checked(LogLanguage, with_sources(read_facts(path), path), path)
     try:
-        language = LogLanguage.model_validate(tree)
         for pattern in language.patterns:
             _ = pattern.expression, pattern.looking_back
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(x) for x in first["loc"])
-        raise FactsError(f"{path}: {where}: {first['msg']}") from None
     except re.error as error:
         raise FactsError(f"{path}: {error.pattern!r} is no regular expression ({error})") from None
     return language
-
-
-def _resolve(row: dict[str, Any], sources: dict[str, Any], path: Path) -> None:
-    key = row.get("source")
-    if key not in sources:
-        raise FactsError(f"{path}: source {key!r} of {row.get('id', row)} is not in sources:")
-    row["source"] = sources[key]

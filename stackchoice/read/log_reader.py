@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.allocation import MemoryFacts
+from stackchoice.facts.datum import sure
 from stackchoice.facts.yaml import shown
 from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_meaning import finished
 from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage, load_languages
-from stackchoice.read.log_records import Boot, Hardware, LogReading
+from stackchoice.read.log_records import Hardware, LogReading
 from stackchoice.read.log_stream import PID, Line, lines_of, raw_lines
 
 #: Lines after which engines without a line of their own are no longer looked for.
@@ -65,7 +66,7 @@ class EngineReader:
         if current is None or self._begins(current, pattern, captured, line):
             if len(self.boots) >= MOST_BOOTS:
                 self.full = True
-                return current  # type: ignore[return-value]
+                return sure(current)
             current = BootBuilder(self.language, line.number)
             for key, pair in self.server.items():
                 current.by_rank[key] = {"": pair}
@@ -157,7 +158,8 @@ def read_lines(
         raise InputError(f"{shown(engine)!r}: no log of that engine is known; one of: {known}")
     chosen = [languages[engine]] if engine else list(languages.values())
     readers, count, late = [EngineReader(language) for language in chosen], 0, ""
-    for block in _blocks(lines_of(lines)):
+    stream = lines_of(lines)
+    for block in iter(lambda: list(islice(stream, BLOCK)), []):
         count, text = block[-1].number, "\n".join(line.text for line in block)
         for reader in readers:
             reader.feed(block, text)
@@ -170,15 +172,10 @@ def read_lines(
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
     notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
-    return LogReading(
-        lines=count, engines=[r.language.engine for r in kept], boots=boots,
-        notes=notes + _none(boots, count, bool(notes)),
-    )  # fmt: skip
-
-
-def _blocks(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    while block := list(islice(lines, BLOCK)):
-        yield block
+    if not (boots or notes):
+        notes = ["no line of a known engine was found" if count else "empty"]
+    engines = [r.language.engine for r in kept]
+    return LogReading(lines=count, engines=engines, boots=boots, notes=notes)
 
 
 def _recognised(
@@ -203,12 +200,6 @@ def _recognised(
     if not matching:
         return [], []
     return [], [f"lines that {_names(matching)} print alike; name the engine"]
-
-
-def _none(boots: list[Boot], count: int, explained: bool) -> list[str]:
-    if boots or explained:
-        return []
-    return ["empty" if not count else "no line of a known engine was found"]
 
 
 def _names(readers: list[EngineReader]) -> str:

@@ -61,8 +61,8 @@ def boot_rows(boot: Boot, compared: Sequence[Compared] = ()) -> list[tuple[str, 
         )
     groups = _grouped(boot, load_languages().get(boot.engine))
     for group, heading in HEADINGS.items():
-        if found := groups.get(group):
-            rows.append((heading, "; ".join(found)))
+        if figures := groups.get(group):
+            rows.append((heading, "; ".join(figures)))
         if group == "pool" and boot.pool_meaning:
             rows.append(("", f"the figure counts {boot.pool_meaning}"))
         if group == "kernel":

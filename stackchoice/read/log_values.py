@@ -50,7 +50,7 @@ def gib_of(text: str) -> float | None:
     """Return a printed size with its unit as GiB."""
     match = SIZE.search(text)
     number = _number(match.group(1)) if match else None
-    return None if number is None else number * UNITS[match.group(2)] / 2**30
+    return number * UNITS[match.group(2)] / 2**30 if match and number is not None else None
 
 
 def _number(text: str) -> float | None:

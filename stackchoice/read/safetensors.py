@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
-from stackchoice.read.bounded import file_size, parse_json, refuse
+from stackchoice.read.bounded import file_size, opened, parse_json, refuse
 
 #: The format's own limit is 100 MB; this holds 200,000 tensors, more than any published shard.
 MAX_HEADER_BYTES = 32 * 2**20
@@ -57,15 +57,12 @@ def read_header(path: Path, bits: dict[str, int]) -> Header:
     size = file_size(path)
     if size < LENGTH:
         refuse(path, f"has {size} bytes; a safetensors file begins with a length of 8", AGAIN)
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(LENGTH), "little")
-            if length > min(MAX_HEADER_BYTES, size - LENGTH):
-                refuse(path, f"its header claims {length:,} bytes; the file has {size:,} and "
-                       f"{MAX_HEADER_BYTES:,} is the limit", AGAIN)  # fmt: skip
-            raw = file.read(length)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        length = int.from_bytes(file.read(LENGTH), "little")
+        if length > min(MAX_HEADER_BYTES, size - LENGTH):
+            refuse(path, f"its header claims {length:,} bytes; the file has {size:,} and "
+                   f"{MAX_HEADER_BYTES:,} is the limit", AGAIN)  # fmt: skip
+        raw = file.read(length)
     if len(raw) != length:
         refuse(path, "ends inside its header", AGAIN)
     tree = parse_json(raw, path, "its header")
@@ -99,7 +96,7 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
             refuse(path, f"tensor {name!r} is not described by an object", AGAIN)
         dtype, shape = entry.get("dtype"), entry.get("shape")
         offsets = entry.get("data_offsets")
-        if not isinstance(dtype, str) or not _naturals(shape) or not _naturals(offsets):
+        if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets)):
             refuse(path, f"tensor {name!r} lacks a dtype, a shape or offsets that can be", AGAIN)
         if len(offsets) != 2 or offsets[0] > offsets[1]:
             refuse(path, f"tensor {name!r} has offsets {offsets[:3]}", AGAIN)
@@ -115,7 +112,7 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
     return spans
 
 
-def _naturals(values: Any) -> bool:
+def _naturals(values: object) -> TypeGuard[list[int]]:
     if type(values) is not list or len(values) > 32:
         return False
     return all(type(value) is int and 0 <= value <= MAX_BYTES for value in values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,6 +15,7 @@ BYTE_SCALES = ("U8", "F8_E8M0")
 #: Suffixes that only modules with quantised activations need.
 INPUT_SCALES = (".input_scale", ".input_global_scale", "_input_scale")
 SCALES = (".weight_scale_inv", ".weight_scale", ".scale", "_weight_scale_inv", "_weight_scale")
+NUMBER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,6})(?:\.|$)")
 
 
 class Module(NamedTuple):
@@ -186,11 +186,7 @@ def _mlx(weight: Tensor, scales: Tensor, biased: bool, group: int) -> tuple[str,
     return (f"mlx_affine_{int(bits)}" if bits in (2, 3, 4, 5, 6, 8) else "other"), group
 
 
-def layer_numbers(names: Iterable[str]) -> Counter[int]:
-    """Count modules by the number of their layer (``layers.7.``, ``blk.7.``, ``h.7.``)."""
-    number = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,6})(?:\.|$)")
-    found: Counter[int] = Counter()
-    for name in names:
-        if match := number.search(name):
-            found[int(match.group(1))] += 1
-    return found
+def layer_number(name: str) -> int | None:
+    """Return the number of a module's layer (``layers.7.``, ``blk.7.``), if it has one."""
+    found = NUMBER.search(name)
+    return int(found.group(1)) if found else None

@@ -14,10 +14,9 @@ from stackchoice.read.declared import Said
 from stackchoice.read.findings import Finding, finding
 from stackchoice.read.inspection import EncodingUse
 from stackchoice.read.patterns import Patterns
-from stackchoice.read.stored import Module, layer_numbers
+from stackchoice.read.stored import Module, layer_number
 from stackchoice.read.uses import Resolver
 
-NUMBER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,6})(?:\.|$)")
 PLAIN = {"bf16", "fp16", "fp32"}
 #: Families that are recognised by name and whose stored form is not known here.
 BY_NAME = {"other", "autoround", "ternary"}
@@ -31,9 +30,7 @@ def draft_modules(modules: list[Module], layers: int | None, kind: str) -> list[
         return modules
     return [
         m._replace(part="draft")
-        if (at := NUMBER.search(m.name)) and int(at.group(1)) >= layers and m.part not in (
-            "vision", "audio")
-        else m
+        if (layer_number(m.name) or 0) >= layers and m.part not in ("vision", "audio") else m
         for m in modules
     ]  # fmt: skip
 
@@ -106,7 +103,7 @@ def _against_declaration(
     if quantised and not declared and not unread:
         return [finding("quantised_but_undeclared", f"tensors are {words}; no file declares it",
                         ("config", "nothing"), ("tensors", words))]  # fmt: skip
-    if not declared or unread or declared & BY_NAME:
+    if said is None or not declared or unread or declared & BY_NAME:
         return []
     if not quantised and declared - PLAIN and not set(stored) - PLAIN:
         return [finding(
@@ -204,13 +201,13 @@ def _inputs(text: list[Module], resolver: Resolver) -> list[Finding]:
 
 
 def _layers(modules: list[Module], model: Architecture) -> list[Finding]:
-    numbers = layer_numbers(m.name for m in modules if m.part not in ("vision", "audio", "draft"))
-    layers = model.number_of_layers
-    if not numbers or not layers or max(numbers) + 1 == layers:
+    text = (layer_number(m.name) for m in modules if m.part not in ("vision", "audio", "draft"))
+    last, layers = max((n for n in text if n is not None), default=None), model.number_of_layers
+    if last is None or not layers or last + 1 == layers:
         return []
     return [finding(
-        "count_of_layers_differs", f"the tensors have layers up to number {max(numbers)}, the "
-        f"config has {layers}", ("config", layers), ("tensors", max(numbers) + 1),
+        "count_of_layers_differs", f"the tensors have layers up to number {last}, the "
+        f"config has {layers}", ("config", layers), ("tensors", last + 1),
     )]  # fmt: skip
 
 

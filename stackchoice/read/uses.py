@@ -9,8 +9,8 @@ from stackchoice.facts.datum import Evidence
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import WeightPart
-from stackchoice.read.declared import Group, Said
-from stackchoice.read.inspection import BitShare, EncodingUse
+from stackchoice.read.declared import Group, Said, plain_encoding
+from stackchoice.read.inspection import BitShare, EncodingUse, Inspection
 from stackchoice.read.patterns import Patterns
 from stackchoice.read.stored import Module, part_finder
 
@@ -134,7 +134,9 @@ def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[En
     for group in said.best if said else []:
         encoding = facts.encodings[group.encoding]
         counts = Counter(part_finder(facts.quant_formats)(n) for n in group.names)
-        parts = dict(counts) or ({group.part: group.modules} if group.part else {})
+        parts: dict[str, int | None] = {**counts} or (
+            {group.part: group.modules} if group.part else {}
+        )
         rows.append(EncodingUse(
             encoding=encoding.id, name=encoding.name, family=encoding.family,
             weight_bits=encoding.weight_bits, activation_bits=encoding.activation_bits,
@@ -147,13 +149,6 @@ def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[En
             activation_bits=plain.activation_bits, evidence=Evidence.STATED,
         ))  # fmt: skip
     return rows
-
-
-def plain_encoding(dtype: str | None) -> str:
-    """Return the encoding of an unquantised number type ("" where it is not known)."""
-    return {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}.get(
-        (dtype or "").removeprefix("torch."), ""
-    )
 
 
 def by_bits(uses: Iterable[EncodingUse]) -> list[BitShare]:
@@ -249,3 +244,16 @@ def declared_parts(
     if plain and not any(r.part == "linear" for r in rows):
         rows.append(WeightPart(part="linear", encoding=plain))
     return rows
+
+
+def weight_parts(found: Inspection, facts: Facts) -> list[WeightPart]:
+    """Return the parts of an inspected checkpoint, the cache in plain numbers where none is asked.
+
+    The plain numbers are those of the weights that are not quantised, bfloat16 where none is told.
+    """
+    if any(part.part == "attention" for part in found.parts):
+        return found.parts
+    plain = [e.encoding for e in found.encodings
+             if e.encoding and not facts.encodings[e.encoding].quantised]  # fmt: skip
+    kept = next((e for e in plain if e in ("bf16", "fp16")), "bf16")
+    return [*found.parts, WeightPart(part="attention", encoding=kept)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 
 from stackchoice.errors import ScenarioError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
+from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import YamlError, read_yaml, shown
 from stackchoice.scenario.scenario import Scenario
 
@@ -72,6 +71,12 @@ def load_scenario(name: str | Path) -> Scenario:
     ------
     ScenarioError
         One text with file, line, key, value, reason and fix.
+
+    Examples
+    --------
+    >>> from stackchoice import load_scenario
+    >>> load_scenario("json-chat").model.id
+    'Qwen/Qwen3.8-27B'
     """
     path = scenario_path(name)
     try:
@@ -90,7 +95,14 @@ def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
 
 
 def dump_scenario(scenario: Scenario) -> str:
-    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal."""
+    """Return the scenario as YAML text; :func:`load_scenario` reads it back equal.
+
+    Examples
+    --------
+    >>> from stackchoice import dump_scenario, load_scenario
+    >>> dump_scenario(load_scenario("json-chat")).splitlines()[:2]
+    ['schema_version: 1', 'name: json-chat']
+    """
     out = StringIO()
     yaml = YAML(typ="rt")
     yaml.width = 100
@@ -99,19 +111,30 @@ def dump_scenario(scenario: Scenario) -> str:
     return out.getvalue()
 
 
-def save_scenario(scenario: Scenario, path: Path | str) -> Path:
-    """Write a scenario atomically: the old file stays whole until the new one is complete."""
-    path = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(dump_scenario(scenario))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise ScenarioError(
-            f"{path}: cannot be written ({error.strerror}); choose another path"
-        ) from None
-    return path
+def save_scenario(scenario: Scenario, path: Path | str, *, read: str | None = ANYTHING) -> Path:
+    """Write a scenario; the old file stays whole until the new one is complete.
+
+    Parameters
+    ----------
+    read
+        What the file held when it was read (:func:`stackchoice.facts.write.text_at`); a file that
+        somebody else wrote since is not overwritten.
+
+    Raises
+    ------
+    ScenarioError
+        When it cannot be written, or was changed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from stackchoice import load_scenario, save_scenario
+    >>> mine = load_scenario("json-chat").model_copy(update={"name": "mine"})
+    >>> load_scenario(save_scenario(mine, Path(mkdtemp(), "mine.yaml"))) == mine
+    True
+    """
+    return write_whole(path, dump_scenario(scenario), ScenarioError, read=read)
 
 
 def _plain(node: Any) -> Any:
@@ -150,7 +173,8 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"unknown key; {hint}"
     if kind == "missing":
         return f"is missing; {FIXES['missing']}"
-    given = shown(_quoted(value)) if not isinstance(value, dict | BaseModel) else "this value"
+    quoted = repr(value) if isinstance(value, str) else value
+    given = shown(quoted) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
         return f"{given} is not possible here; write {words} {first['ctx'][key]}"
@@ -160,10 +184,6 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
     fix = FIXES.get(kind, "see the scenario reference in README.md")
     return f"{given} is wrong ({first['msg'].lower()}); {fix}"
-
-
-def _quoted(value: Any) -> Any:
-    return repr(value) if isinstance(value, str) else value
 
 
 def _known_keys(keys: list[str]) -> list[str]:

@@ -214,6 +214,13 @@ class Scenario(Record):
     """The whole input of one decision; round-trips through YAML without loss.
 
     ``preferences`` rank what survives, the first first; what is not listed does not count.
+
+    Examples
+    --------
+    >>> from stackchoice import load_scenario
+    >>> scenario = load_scenario("json-chat")
+    >>> scenario.name, scenario.workload.users.value
+    ('json-chat', 200.0)
     """
 
     schema_version: Literal[1] = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
-from stackchoice.fit.allocators.plan import Launch, blocks, state_layout
+from stackchoice.fit.allocators.plan import Launch, blocks
 from stackchoice.fit.budget import batched_tokens, memory_for_cache
 from stackchoice.fit.cache import StateLayout
 from stackchoice.fit.config import text_config
@@ -15,9 +15,7 @@ from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.prefix import prefix_hit
 from stackchoice.fit.verdict import cache_type_runs, offload_verdict, pool_verdict
 from stackchoice.fit.weights import weights_bytes as resident_bytes
-from stackchoice.score.engines import engine_id
-from stackchoice.score.given import Answer, Given, answers, launch_of, layout_of
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown, engine_id, launch_of, layout_of
 
 #: The least and the most that any device tier batches, where the device is not given.
 TIERS = ("batched_tokens_other", "batched_tokens_160_gib")
@@ -47,8 +45,7 @@ def state_bytes_per_sequence(given: Given, facts: Facts) -> Answer:
     engine = engine_id(given.get("engine"), facts)
     own = StateLayout(all_conv_columns=False)
     if engine:
-        asked = launch_of({"settings": {}, **given}, facts)
-        own = state_layout(engine, facts.memory, asked.version, asked.settings, asked.config)
+        own = launch_of({"settings": {}, **given}, facts).state_layout()
     conv = "none" if given.get("conv_excluded") else given.get("conv_dtype") or own.conv_dtype
     state = own.model_copy(
         update={"state_dtype": given.get("state_dtype") or own.state_dtype, "conv_dtype": conv}
@@ -116,7 +113,8 @@ def _vllm_blocks(given: Given, asked: Launch, plan: vllm.Plan) -> int:
     if asked.need("rule") != "block_groups":
         raise Unknown(f"{asked.engine} has no pool of blocks")
     if given.get("num_gpu_blocks") is not None:
-        return given["num_gpu_blocks"]
+        there: int = given["num_gpu_blocks"]
+        return there
     return plan.pool_blocks(given["memory_for_cache_bytes"])
 
 
@@ -143,7 +141,8 @@ def _by_fixed_blocks(given: Given, fixed: int) -> float:
     """Concurrency where a request takes some blocks whatever its length."""
     settings = given["settings"]
     own = blocks(settings["max_model_len"], settings["block_size"])
-    return given["num_gpu_blocks"] / (own + fixed)
+    there: int = given["num_gpu_blocks"]
+    return there / (own + fixed)
 
 
 def max_concurrency(given: Given, facts: Facts) -> Answer:
@@ -187,8 +186,8 @@ def cache_bytes(given: Given, facts: Facts) -> Answer:
     if given.get("tokens") is not None:
         rate = layout_of(given, facts).kv_bytes_per_token
         windows = [g for g in layout_of(given, facts).groups if g.window_tokens is not None]
-        held = sum(g.bytes_at(given["tokens"]) for g in windows)
-        return {"bytes": round(rate * given["tokens"]) + held}
+        window = sum(g.bytes_at(given["tokens"]) for g in windows)
+        return {"bytes": round(rate * given["tokens"]) + window}
     parallel, context = given.get("n_parallel") or 1, given["n_ctx"]
     engine = engine_id(given.get("engine"), facts)
     if engine is None or facts.memory.fact(engine, "rule", None).value != "cells":
@@ -219,14 +218,12 @@ def fits(given: Given, facts: Facts) -> Answer:
     if asked.need("rule") == "cells":
         size = given.get("file_gb")
         weights = size * GB if size else given["weights_gib"] * GIB
-        found = offload_verdict(
+        one = offload_verdict(
             asked, weights_bytes=round(weights),
             device_bytes=round(gpu["memory_gib"] * gpu.get("count", 1) * GIB),
         )  # fmt: skip
-        return {"verdict": found.verdict, "because": found.because}
-    found = {
-        (v.verdict, v.because) for v in (_pool_verdict(given, one) for one in _tiers(asked, gpu))
-    }
+        return {"verdict": one.verdict, "because": one.because}
+    found = {(v.verdict, v.because) for v in (_pool_verdict(given, x) for x in _tiers(asked, gpu))}
     if len(found) > 1:
         raise Unknown("max_num_batched_tokens and the device are not given, and they decide")
     verdict, because = found.pop()
@@ -238,6 +235,7 @@ def _tiers(asked: Launch, gpu: Given) -> list[Launch]:
     charged = asked.need("rule") == "block_groups" and asked.family in ("sliding", "compressed")
     if not charged or asked.settings.get("max_num_batched_tokens"):
         return [asked]
+    ends: list[int | None]
     if gpu.get("memory_gib"):
         ends = [batched_tokens(asked, gpu["memory_gib"], name=gpu.get("name", ""),
                                capability=_capability(gpu.get("arch")) or 0)]  # fmt: skip
@@ -280,8 +278,8 @@ def prefix_cache_hit(given: Given, facts: Facts) -> Answer:
     return {"hit": hit.tokens > 0, "hit_fraction": hit.fraction, "hit_tokens": hit.tokens}
 
 
-ASKS: dict[str, Callable[..., Answer]] = {
-    function.__name__: answers(function)
+ASKS: dict[str, Callable[[Given, Facts], Answer]] = {
+    function.__name__: function
     for function in (
         kv_bytes_per_token, state_bytes_per_sequence, cache_bytes, block_layout, pool_blocks,
         max_model_len, pool_tokens, max_concurrency, weights_bytes, memory_for_cache_bytes, fits,

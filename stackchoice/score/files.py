@@ -14,12 +14,10 @@ from stackchoice.read.architecture import (
     architecture,
     config_findings,
 )
-from stackchoice.read.build import declarations
 from stackchoice.read.contradictions import declared_findings
 from stackchoice.read.declared import Said, declared_word
-from stackchoice.read.values import count_of, dict_of, list_of
-from stackchoice.score.given import Answer, Given
-from stackchoice.score.unknown import Unknown
+from stackchoice.read.values import count_of, list_of
+from stackchoice.score.given import Answer, Given, Unknown, files_of
 
 #: The warnings that a question can ask for; ``inspect`` reports more.
 WARNINGS = (
@@ -28,25 +26,14 @@ WARNINGS = (
     "head_dim_and_kv_heads_not_used_by_mla", "head_dim_key_differs", "one_based_layer_lists",
     "per_layer_kv_shapes_differ", "k_eq_v_still_stores_both",
 )  # fmt: skip
-#: How a question gives single fields of a side file instead of the file.
-SIDE = "hf_quant_config"
 
 
-def read_config(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
+def read_config(given: Given, facts: Facts) -> Answer:
     """Answer from the files that are given alone."""
-    config = dict_of(given.get("config"))
-    if quant := dict_of(given.get("quantization_config")):
-        config = {**config, "quantization_config": quant}
+    config, saids = files_of(given, facts)
     model = architecture(config)
     if model.unknown:
         raise Unknown(model.unknown)
-    side = dict_of(given.get(SIDE))
-    side = dict_of(side.get("quantization")) or side
-    for key, value in given.items():
-        if key.startswith(f"{SIDE}_"):
-            side = {**side, key.removeprefix(f"{SIDE}_"): value}
-    sides = {"hf_quant_config.json": side} if side else {}
-    saids = declarations(config, sides, facts)
     names = [n for n in (given.get("model_name"), config.get("_name_or_path")) if n]
     found = [
         *declared_findings(saids, [str(n) for n in names], facts), *config_findings(config, model)

@@ -1,17 +1,17 @@
-"""What a question of the cases gives, turned into a launch of the fit room."""
+"""What a question of the cases gives: an engine, a checkpoint's files, a launch of the fit room."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import Facts
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
-from stackchoice.score.engines import engine_id
-from stackchoice.score.unknown import Unknown
+from stackchoice.read.build import declarations
+from stackchoice.read.declared import Said
+from stackchoice.read.values import dict_of
 
 Given = dict[str, Any]
 Answer = dict[str, Any]
@@ -23,6 +23,8 @@ SLIDING = {
 }  # fmt: skip
 #: State in some known type: a question about keys and values does not depend on it.
 PLAIN_STATE = {"state": StateLayout(state_dtype="float32")}
+#: Where a question carries what a checkpoint's side file says.
+SIDE = "hf_quant_config"
 #: Launch options that a question may give beside its settings.
 AS_SETTINGS = (
     "max_model_len", "block_size", "num_speculative_tokens", "gpu_memory_utilization",
@@ -30,18 +32,34 @@ AS_SETTINGS = (
 )  # fmt: skip
 
 
-def answers(function: Callable[[Given, Facts], Answer]) -> Callable[..., Answer]:
-    """Turn what the fit room does not know into an unknown answer."""
+class Unknown(StackchoiceError):
+    """A question of the cases has no answer here; the text says why."""
 
-    def answer(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
-        try:
-            return function(given, facts)
-        except (UnknownCacheError, UnknownRuleError) as error:
-            raise Unknown(str(error)) from None
-        except KeyError as error:
-            raise Unknown(f"{error} is not given") from None
 
-    return answer
+def engine_id(text: object, facts: Facts) -> str | None:
+    """Return the id of an engine that the text names exactly, a remark in brackets aside.
+
+    A fork carries another name and is not its engine.
+    """
+    if not isinstance(text, str) or not text:
+        return None
+    name = text.split("(")[0].strip().lower()
+    by_name = {e.name.lower(): e.id for e in facts.engines.values()}
+    return name if name in facts.engines else by_name.get(name)
+
+
+def files_of(given: Given, facts: Facts) -> tuple[dict[str, Any], list[Said]]:
+    """Return the config that a question gives, and what each of its files declares.
+
+    Of a side file a question may give single fields (``hf_quant_config_quant_algo``).
+    """
+    config = dict_of(given.get("config"))
+    if quantisation := dict_of(given.get("quantization_config")):
+        config = {**config, "quantization_config": quantisation}
+    side = dict_of(given.get(SIDE))
+    side = {**(dict_of(side.get("quantization")) or side)}
+    side |= {k.removeprefix(f"{SIDE}_"): v for k, v in given.items() if k.startswith(f"{SIDE}_")}
+    return config, declarations(config, {f"{SIDE}.json": side} if side else {}, facts)
 
 
 def launch_of(given: Given, facts: Facts) -> Launch:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import WeightPart
 from stackchoice.fit.asked import find_machine
 from stackchoice.fit.path import PhasePath, chip_named, chip_of, paths
-from stackchoice.read import declarations
-from stackchoice.read.kernels import container_of
-from stackchoice.score.engines import engine_id
-from stackchoice.score.unknown import Unknown
-
-#: Where a question may carry what a checkpoint's side file says.
-SIDES = {"hf_quant_config": "hf_quant_config.json"}
+from stackchoice.read.uses import container
+from stackchoice.score.given import Answer, Given, Unknown, engine_id, files_of
 
 
-def kernel_path(
-    given: dict[str, Any], facts: Facts, *, source_url: str | None = None
-) -> dict[str, Any]:
+def kernel_path(given: Given, facts: Facts) -> Answer:
     """Answer with what prefill multiplies; of a mixed file for the modules of fewest bits."""
     engine = engine_id(given.get("engine"), facts)
     if engine is None:
@@ -44,7 +36,7 @@ def kernel_path(
     return answers[0]
 
 
-def parts_of(given: dict[str, Any], facts: Facts) -> list[WeightPart]:
+def parts_of(given: Given, facts: Facts) -> list[WeightPart]:
     """Return the modules of fewest bits that the files of a question declare.
 
     Raises
@@ -52,15 +44,7 @@ def parts_of(given: dict[str, Any], facts: Facts) -> list[WeightPart]:
     Unknown
         When nothing is declared, or in words that no table here names.
     """
-    config = dict(given.get("config") or {})
-    if isinstance(given.get("quantization_config"), dict):
-        config["quantization_config"] = given["quantization_config"]
-    sides = {}
-    for key, name in SIDES.items():
-        side = given.get(key)
-        if isinstance(side, dict):
-            sides[name] = side.get("quantization", side)
-    saids = declarations(config, sides, facts)
+    _, saids = files_of(given, facts)
     if unread := next((s.unread for s in saids if s.unread and not s.best), ""):
         raise Unknown(f"the encoding cannot be read: {unread}")
     declared = [(said, group) for said in saids for group in said.best]
@@ -69,7 +53,7 @@ def parts_of(given: dict[str, Any], facts: Facts) -> list[WeightPart]:
     if fewest is None:
         raise Unknown("no file declares how the weights are stored")
     chosen = {
-        (_part(g), g.encoding, container_of(said))
+        (_part(g), g.encoding, container(said, g.encoding, facts))
         for (said, g), own in zip(declared, bits, strict=True) if own == fewest
     }  # fmt: skip
     return [
@@ -92,7 +76,7 @@ def _part(group: Any) -> str:
     return "moe" if group.part == "moe" or listed else "linear"
 
 
-def _answer(phase: PhasePath) -> dict[str, Any]:
+def _answer(phase: PhasePath) -> Answer:
     if phase.loads is None or phase.arithmetic is None:
         raise Unknown(phase.note or "what is multiplied is not known")
     if phase.loads and phase.as_checkpoint_declares is None:
@@ -104,6 +88,3 @@ def _answer(phase: PhasePath) -> dict[str, Any]:
         "arithmetic": phase.arithmetic, "native": phase.native,
         "as_checkpoint_declares": phase.as_checkpoint_declares,
     }  # fmt: skip
-
-
-ASKS: dict[str, Callable[..., dict[str, Any]]] = {"kernel_path": kernel_path}

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from stackchoice.facts.load import Facts, data_dir, load_facts
+import yaml
+
+from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import repository
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import SpeedScore
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
 from stackchoice.score.calibrated import calibrated_answers
+from stackchoice.score.given import Unknown
+from stackchoice.score.judge import interval_score
 from stackchoice.score.speed import ASKS, answer_run
-from stackchoice.score.unknown import Unknown
-
-#: Share outside a nominal 80 % interval; misses are charged 2 / ALPHA times their distance.
-ALPHA = 0.2
 
 HEADER = """\
 # How good the speed intervals are, each row answered with its own repository left out of the fit.
 # Written by python -m stackchoice.score.ledger --write DATE; the report quotes it.
-sources:
-  ledger: {{title: 'python -m stackchoice.score.ledger', as_of: '{as_of}'}}
-speed_scores:
 """
 
 
-def answers(facts: Facts) -> list[dict[str, object]]:
+def answers(facts: Facts) -> list[dict[str, Any]]:
     """Answer the ledger's speed lines and the measured rows; what is unknown has no ``low``."""
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     for case in facts.cases:
         if case["ask"] not in ASKS:
             continue
@@ -38,7 +36,7 @@ def answers(facts: Facts) -> list[dict[str, object]]:
         line = {"ask": case["ask"], "source": repository(case["source_url"] or case["case"]),
                 "id": case["id"], "measured": case["answer"][key], "from": "ledger"}  # fmt: skip
         try:
-            given = ASKS[case["ask"]](case["given"], facts, source_url=case["source_url"])
+            given = ASKS[case["ask"]](case["given"], facts, case["source_url"])
         except Unknown as unknown:
             found.append({**line, "reason": str(unknown)})
             continue
@@ -57,32 +55,25 @@ def answers(facts: Facts) -> list[dict[str, object]]:
     return found
 
 
-def summary(found: list[dict[str, object]]) -> dict[str, dict[str, float]]:
-    """Coverage, median high over low and interval score by ask, each repository weighing alike.
-
-    The interval score (Gneiting and Raftery 2007) is taken on logarithms: width plus 10 times the
-    distance of each measurement outside; smaller is better.
-    """
+def summary(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Coverage, median high over low and interval score by ask, each repository weighing alike."""
     table = {}
     for ask in dict.fromkeys(str(line["ask"]) for line in found):
         lines = [line for line in found if line["ask"] == ask]
         known = [line for line in lines if "low" in line]
         counts = Counter(line["source"] for line in known)
         weights = [1 / counts[line["source"]] for line in known]
-        low, value, high = (
-            [math.log(line[key]) for line in known] for key in ("low", "measured", "high")
-        )
-        widths = [b - a for a, b in zip(low, high, strict=True)]
-        outside = [max(a - v, v - b, 0.0) for a, v, b in zip(low, value, high, strict=True)]
+        widths = [line["high"] / line["low"] for line in known]
+        judged = [interval_score(x["low"], x["high"], x["measured"]) for x in known]
         total = sum(weights) or 1.0
         errors = [abs(line["middle"] / line["measured"] - 1) for line in known]
         table[ask] = {
             "answered": len(known), "unknown": len(lines) - len(known), "sources": len(counts),
-            "coverage": sum(w for w, o in zip(weights, outside, strict=True) if not o) / total,
-            "rows_coverage": sum(not o for o in outside) / max(1, len(known)),
-            "median_high_over_low": math.exp(weighted_quantile(widths, weights, 0.5)),
+            "coverage": sum(w for w, (_, hit) in zip(weights, judged, strict=True) if hit) / total,
+            "rows_coverage": sum(hit for _, hit in judged) / max(1, len(known)),
+            "median_high_over_low": weighted_quantile(widths, weights, 0.5) or 1.0,
             "interval_score": sum(
-                w * (d + 2 / ALPHA * o) for w, d, o in zip(weights, widths, outside, strict=True)
+                w * score for w, (score, _) in zip(weights, judged, strict=True)
             ) / total,
             "median_error": weighted_quantile(errors, weights, 0.5),
         }  # fmt: skip
@@ -111,12 +102,11 @@ def _kept(row: dict[str, float]) -> dict[str, float]:
 
 def write(found: list[SpeedScore], as_of: str, folder: Path) -> None:
     """Write ``speed_ledger.yaml`` into a ``data/`` folder."""
-    lines = [HEADER.format(as_of=as_of)]
-    for score in found:
-        pairs = score.model_dump(exclude={"source"}).items()
-        text = ", ".join(f"{key}: {value}" for key, value in pairs)
-        lines.append(f"  - {{{text}, source: ledger}}\n")
-    (folder / "speed_ledger.yaml").write_text("".join(lines), encoding="utf-8")
+    ledger = {"title": "python -m stackchoice.score.ledger", "as_of": as_of}
+    rows = [{**score.model_dump(exclude={"source"}), "source": "ledger"} for score in found]
+    tree = {"sources": {"ledger": ledger}, "speed_scores": rows}
+    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
+    (folder / "speed_ledger.yaml").write_text(HEADER + text, encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,16 +6,12 @@ import re
 from typing import Any
 
 from stackchoice.facts.load import Facts
-from stackchoice.read.build import declarations
 from stackchoice.read.declared import activations
 from stackchoice.read.log_against import below_hardware, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines
 from stackchoice.read.log_records import Boot, Hardware
-from stackchoice.read.values import dict_of
-from stackchoice.score.engines import engine_id
-from stackchoice.score.given import Answer, Given
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown, engine_id, files_of
 
 #: The warnings that the ledger has a word for; the reader knows more.
 LEDGER_WARNINGS = (
@@ -28,7 +24,7 @@ ARCH = re.compile(r"sm_?(\d{1,2})(\d)a?\Z")
 STARTS_BUT = ("partial_cpu_offload", "pool_below_one_request")
 
 
-def read_log(given: Given, facts: Facts, *, source_url: str | None = None) -> Answer:
+def read_log(given: Given, facts: Facts) -> Answer:
     """Return every field that the given text holds; several boots or samples become lists."""
     text = given.get("text")
     if not isinstance(text, str):
@@ -74,13 +70,8 @@ def asked_for(given: Given, facts: Facts) -> tuple[int | None, int | None]:
 
     The files may contradict each other; bits on which they do not agree are unknown.
     """
-    config = dict_of(given.get("config"))
-    if quantisation := dict_of(given.get("quantization_config")):
-        config = {**config, "quantization_config": quantisation}
-    side = dict_of(given.get("hf_quant_config"))
-    side = dict_of(side.get("quantization")) or side
     found: dict[float, set[int]] = {}
-    for said in declarations(config, {"hf_quant_config.json": side}, facts):
+    for said in files_of(given, facts)[1]:
         for place in dict.fromkeys(group.place for group in said.groups):
             for weights, bits in activations(said, place, facts.encodings).items():
                 found.setdefault(weights, set()).update(bits)

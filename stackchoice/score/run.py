@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from pydantic import Field
 
 from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import Facts, data_dir, load_facts
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.load import Facts, load_facts
+from stackchoice.facts.place import data_dir
+from stackchoice.facts.yaml import bounded_text, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
-from stackchoice.score.engines import engine_id
-from stackchoice.score.judge import judge, keys_right
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown, engine_id
+from stackchoice.score.judge import interval_score, judge
 
 #: What values of a wrong kind or size raise in the arithmetic, wherever it meets them.
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+#: The public ledger has half a megabyte.
+MAX_BYTES = 64 * 2**20
 #: What a question names where it is about arithmetic and no engine.
 NO_ENGINE = ("any", "calculator")
 
@@ -80,11 +83,7 @@ def score_public(asks: Iterable[str] | None = None, facts: Facts | None = None) 
 
 
 def _questions(path: Path) -> list[dict[str, Any]]:
-    try:
-        text = ordinary(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ScoreError(f"{path}: cannot be read ({reason}); give a file of questions") from None
+    text = bounded_text(path, MAX_BYTES, ScoreError, "give a file of questions")
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip():
@@ -153,26 +152,33 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     except Unknown as unknown:
         reason = f"unknown: {shown(str(unknown), 600)}" + (f" ({apart})" if apart else "")
         return Line(**base, reason=reason, keys=len(row["answer"]))
-    right, reason = judge(predicted, row["answer"], row.get("tolerance"))
-    fine, keys = keys_right(predicted, row["answer"], row.get("tolerance"))
+    found = judge(predicted, row["answer"], row.get("tolerance"))
     return Line(
-        **base, predicted=predicted, right=right, error=_error(predicted, row["answer"]),
-        keys=keys, keys_right=fine,
-        reason="; ".join(t for t in (reason, f"apart: {apart}" if apart else "") if t),
+        **base, predicted=predicted, right=found.right, error=_error(predicted, row["answer"]),
+        keys=found.keys, keys_right=found.keys_right,
+        reason="; ".join(t for t in (found.reason, f"apart: {apart}" if apart else "") if t),
     )  # fmt: skip
 
 
-def _answer(ask: str, given: dict[str, Any], facts: Facts, source: str | None) -> dict[str, Any]:
-    function = {
-        **capacity.ASKS, **kernels.ASKS, **speed.ASKS, "read_config": files.read_config,
-        "read_log": logs.read_log,
-    }.get(ask)  # fmt: skip
-    if function is None:
-        raise Unknown(f"no answer to {ask!r} here")
+#: What answers each ask from what is given; speeds also leave a question's own source out.
+ASKS: dict[str, Callable[[Given, Facts], Answer]] = {
+    **capacity.ASKS, "kernel_path": kernels.kernel_path, "read_config": files.read_config,
+    "read_log": logs.read_log,
+}  # fmt: skip
+
+
+def _answer(ask: str, given: Given, facts: Facts, source: str | None) -> Answer:
     try:
-        found = function(given, facts, source_url=source)
+        if ask in speed.ASKS:
+            found = speed.ASKS[ask](given, facts, source)
+        elif ask in ASKS:
+            found = ASKS[ask](given, facts)
+        else:
+            raise Unknown(f"no answer to {ask!r} here")
     except StackchoiceError as error:
         raise error if isinstance(error, Unknown) else Unknown(str(error)) from None
+    except KeyError as error:
+        raise Unknown(f"{error} is not given") from None
     except UNREADABLE as error:  # one odd question is unknown, and never ends the others
         raise Unknown(f"what is given cannot be read ({type(error).__name__}: {error})") from None
     odd = [key for key, v in found.items() if isinstance(v, float) and not math.isfinite(v)]
@@ -207,15 +213,8 @@ def _tally(lines: list[Line], answers: dict[str, dict[str, Any]]) -> Tally:
 
 
 def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Coverage, median high/low and mean interval score of the lines that ask for an interval.
-
-    The interval score of a nominal 80 % interval, on logarithms so that speeds of different
-    size weigh alike: ``width + 2 / 0.2 x distance outside`` (Gneiting and Raftery 2007).
-    """
-    from math import log
-    from statistics import mean, median
-
-    widths, hits, scores = [], [], []
+    """Coverage, median high/low and mean interval score of the lines that ask for an interval."""
+    widths, found = [], []
     for line in lines:
         row = answers[line.id]
         if row.get("tolerance") is not None or not line.predicted:
@@ -227,12 +226,11 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
         )  # fmt: skip
         if not (low and high and value and value > 0):
             continue
-        outside = max(0.0, log(low) - log(value), log(value) - log(high))
         widths.append(high / low)
-        hits.append(outside == 0)
-        scores.append(log(high) - log(low) + 10 * outside)
+        found.append(interval_score(low, high, value))
     if not widths:
         return {}
+    scores, hits = zip(*found, strict=True)
     return {
         "coverage": mean(hits), "median_width": median(widths), "interval_score": mean(scores),
     }  # fmt: skip
@@ -240,8 +238,6 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
 
 def _assumed_lines() -> dict[str, str]:
     """Return the source cases that rest on assumed settings, with the reason."""
-    from stackchoice.facts.yaml import read_yaml
-
     return dict(read_yaml(data_dir() / "ledger_only.yaml")["cases"])
 
 

@@ -13,16 +13,14 @@ from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import fit_shares, measured_runs
 from stackchoice.fit.speculation import speculative_speedup
-from stackchoice.score.unknown import Unknown
+from stackchoice.score.given import Answer, Given, Unknown
 
 #: Fits already made, by facts, phase and the source that was left out.
 _FITS: dict[tuple[str, str, str | None], ShareModel] = {}
 _RUNS: dict[str, list[Run]] = {}
 
 
-def decode_tokens_per_s(
-    given: dict[str, Any], facts: Facts, *, source_url: str | None = None
-) -> dict[str, float]:
+def decode_tokens_per_s(given: Given, facts: Facts, source_url: str | None = None) -> Answer:
     """Answer with the share of the bandwidth ceiling, times what speculation gains if it is on."""
     run = asked_run("decode_tokens_per_s", given, facts)
     answer = answer_run(run, facts, source_url)
@@ -43,14 +41,12 @@ def decode_tokens_per_s(
     return answer
 
 
-def prefill_tokens_per_s(
-    given: dict[str, Any], facts: Facts, *, source_url: str | None = None
-) -> dict[str, float]:
+def prefill_tokens_per_s(given: Given, facts: Facts, source_url: str | None = None) -> Answer:
     """Answer with the share of the compute ceiling."""
     return answer_run(asked_run("prefill_tokens_per_s", given, facts), facts, source_url)
 
 
-def answer_run(run: Run, facts: Facts, source_url: str | None) -> dict[str, float]:
+def answer_run(run: Run, facts: Facts, source_url: str | None) -> Answer:
     """Return low, middle and high of a run, its own source left out of the fit."""
     ceiling = run.ceiling
     if ceiling is None:
@@ -75,9 +71,7 @@ def share_model(phase: str, facts: Facts, source_url: str | None) -> ShareModel:
     return _FITS[key]
 
 
-def speculative(
-    given: dict[str, Any], facts: Facts, *, source_url: str | None = None
-) -> dict[str, float]:
+def speculative(given: Given, facts: Facts, source_url: str | None = None) -> Answer:
     """Answer with accepted tokens a step over what the step then costs; nothing is fitted."""
     if given.get("model_kind") not in ("dense", "moe"):
         raise Unknown("model_kind is neither dense nor moe")
@@ -95,7 +89,7 @@ def _length(stated: dict[str, Any]) -> tuple[float, float] | float | None:
     return stated.get("accept_len")
 
 
-ASKS: dict[str, Callable[..., dict[str, Any]]] = {
+ASKS: dict[str, Callable[..., Answer]] = {
     "decode_tokens_per_s": decode_tokens_per_s,
     "prefill_tokens_per_s": prefill_tokens_per_s,
     "speculative_speedup": speculative,

@@ -99,7 +99,8 @@ def figure(passport: Passport, metric: str) -> float | None:
         probe = passport.validity.cache_probe
         return probe.speedup if probe else None
     value = getattr(passport.results, metric)
-    return getattr(value, "median", value)
+    figure: float | None = getattr(value, "median", value)
+    return figure
 
 
 def judge(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +12,8 @@ from typing import Any
 from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import InputError, StackchoiceError
+from stackchoice.facts.write import text_at, write_whole
+from stackchoice.load.untrusted import parse_json
 from stackchoice.sweep.design import Arm, Design, Setting
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
@@ -137,24 +138,16 @@ def _claim(folder: Path, plan: Design, load: Plan, subject: str) -> None:
     wanted = {"subject": subject, "load": load.model_dump(mode="json"),
               "design": plan.model_dump(mode="json")}  # fmt: skip
     path = folder / HEADER
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            if json.loads(path.read_text("utf-8")) != wanted:
-                raise PassportError(
-                    f"{folder}: holds another sweep (engine, knobs or load differ); name another "
-                    "folder with --out"
-                )
-            return
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
-        os.replace(part, path)
-    except json.JSONDecodeError:
-        raise PassportError(f"{path}: is no header of a sweep; name another folder") from None
-    except OSError as error:
+    there = text_at(path)
+    if there is None:
+        write_whole(path, json.dumps(wanted, indent=2) + "\n", PassportError, folders=True)
+    elif (held := parse_json(there)) is None:
+        raise PassportError(f"{path}: is no header of a sweep; name another folder")
+    elif held != wanted:
         raise PassportError(
-            f"{folder}: cannot be written ({error.strerror}); name another folder with --out"
-        ) from None
+            f"{folder}: holds another sweep (engine, knobs or load differ); name another folder "
+            "with --out"
+        )
 
 
 def by_url(pairs: Sequence[tuple[Mapping[str, Setting], Endpoint]]) -> Target:

@@ -30,7 +30,7 @@ def measure_log(
     path: Path | str, facts: Facts, *, model: str | None = None, time_unit: str | None = None,
     window_s: int | None = None, block_tokens: int | None = None,
 ) -> Measured:  # fmt: skip
-    """Measure a request log.
+    r"""Measure a request log.
 
     Parameters
     ----------
@@ -49,12 +49,27 @@ def measure_log(
     ------
     TrafficError
         When the file cannot be read or no row can be used; the text never quotes a row.
+
+    Examples
+    --------
+    Half a minute of traffic has lengths, and no peak factor.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from stackchoice import load_facts, measure_log
+    >>> log = Path(mkdtemp(), "log.csv")
+    >>> _ = log.write_text("timestamp_s,input_tokens,output_tokens\n0,900,60\n30,1100,80\n")
+    >>> found = measure_log(log, load_facts())
+    >>> found.input_tokens.mean, found.peak.factor
+    (1000.0, None)
     """
     path = Path(path)
     meter = _Meter(Fields(facts.log_columns), model, time_unit, block_tokens)
     meter.take(read_rows(path))
     if not meter.sums.requests:
-        reasons = "; ".join(_skipped_text(s) for s in meter.skipped()) or "it has no rows"
+        reasons = "; ".join(
+            f"{s.rows:,} rows: {s.reason}, first in line {s.first_line:,}" for s in meter.skipped()
+        ) or "it has no rows"  # fmt: skip
         raise TrafficError(
             f"{shown(path.name)}: no request can be used ({reasons}); rows need counts such as "
             "input_tokens and output_tokens, or an OpenAI-style usage"
@@ -62,10 +77,6 @@ def measure_log(
     return meter.sums.measured(
         file=shown(path.name), rows=meter.rows, skipped=meter.skipped(), window_s=window_s
     )
-
-
-def _skipped_text(skipped: Skipped) -> str:
-    return f"{skipped.rows:,} rows: {skipped.reason}, first in line {skipped.first_line:,}"
 
 
 class _Meter:
@@ -153,7 +164,7 @@ class _Meter:
             ttft = first.seconds - arrival.seconds
         bare = row.amount("latency") if latency is None else None
         if bare is not None and self.unit == "ms":
-            bare, latency = None, bare / 1e3
+            latency, bare = bare / 1e3, None
         self.sums.times(latency, ttft, bare)
 
     def _details(self, row: LogRow, taken: int, cached: int | None, reasoning: int | None) -> None:

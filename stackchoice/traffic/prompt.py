@@ -96,7 +96,7 @@ def _images(messages: list[Any]) -> bool:
 def _reasoned(choice: Any) -> bool:
     if not isinstance(choice, dict):
         return False
-    message = choice.get("message") if isinstance(choice.get("message"), dict) else choice
+    message = choice["message"] if isinstance(choice.get("message"), dict) else choice
     return bool(
         message.get("reasoning_content") or message.get("reasoning")
         or choice.get("type") in ("reasoning", "thinking")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from stackchoice.facts.traffic import Distribution
 from stackchoice.traffic.fields import Instant
 from stackchoice.traffic.measured import Measured, Peak, Reused, Skipped
 from stackchoice.traffic.prompt import Shape
+
+N = TypeVar("N", bound=float)
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 #: Windows of the peak factor, the first whose mean holds enough requests to be no accident.
@@ -267,7 +270,7 @@ class Sums:
         return notes
 
 
-def _quantile(counts: Counter[float] | Counter[int], share: float) -> float:
+def _quantile(counts: Counter[N], share: float) -> float:
     """Return the smallest value that at least ``share`` of the requests do not exceed."""
     wanted, seen = share * sum(counts.values()), 0
     for value in sorted(counts):

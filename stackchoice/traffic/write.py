@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.util import load_yaml_guess_indent
 
 from stackchoice.errors import ScenarioError, TrafficError
+from stackchoice.facts.write import ANYTHING, text_at, write_whole
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.scenario import parse_scenario, scenario_path
 from stackchoice.scenario.inputs import NOT_KNOWN
@@ -38,7 +37,7 @@ def into_scenario(path: Path, inputs: dict[str, Any], *, replace: bool = False) 
             "overwrite, or write a new file with -o"
         )
     changed = _put(tree, inputs)
-    _save(path, _dump(tree, text, str(path)))
+    write_whole(path, _dump(tree, text, str(path)), TrafficError, read=text)
     return changed
 
 
@@ -68,15 +67,17 @@ def new_scenario(
         text, tree = _read(scenario_path(like))
         tree["name"] = name
     changed = _put(tree, inputs)
-    _save(path, _dump(tree, text, str(path)))
+    there = ANYTHING if replace else None
+    write_whole(path, _dump(tree, text, str(path)), TrafficError, read=there)
     return changed
 
 
 def _read(path: Path) -> tuple[str, Any]:
+    text = text_at(path) or ""  # before the tree, so that a change in between is noticed
     tree = read_yaml(path, with_lines=True)
     if not isinstance(tree.get("workload"), dict):
         raise ScenarioError(f"{path}: has no workload section; name a scenario file")
-    return path.read_text(encoding="utf-8"), tree
+    return text, tree
 
 
 def _taken(tree: Any, inputs: dict[str, Any]) -> list[str]:
@@ -112,15 +113,3 @@ def _dump(tree: Any, text: str, where: str) -> str:
     out = StringIO()
     yaml.dump(tree, out)
     return out.getvalue()
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise TrafficError(
-            f"{shown(str(path))}: cannot be written ({error.strerror}); choose another path"
-        ) from None

@@ -12,7 +12,8 @@ from stackchoice.compare import fairness
 from stackchoice.confirm import Passport
 from stackchoice.confirm.results import MAX_CACHED_SHARE
 from stackchoice.errors import InputError
-from stackchoice.facts.load import data_dir, load_facts
+from stackchoice.facts.load import load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import shown
 from stackchoice.workshop.table import Table
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from stackchoice.errors import FactsError, InputError
+from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.files import checked
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 
 Kind = Literal["number", "choice", "text"]
@@ -62,11 +63,8 @@ def load_questions() -> dict[str, Question]:
         When the file is malformed.
     """
     path = data_dir() / "workshop" / "questions.yaml"
-    try:
-        return {name: Question(**tree) for name, tree in read_yaml(path)["questions"].items()}
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise FactsError(f"{path}: {first['loc']}: {first['msg']}") from None
+    rows = read_yaml(path)["questions"]
+    return {name: checked(Question, tree, path) for name, tree in rows.items()}
 
 
 def question(name: str) -> Question:

@@ -8,7 +8,8 @@ from stackchoice.compare import compare
 from stackchoice.compare.attribution import Attribution
 from stackchoice.confirm import Passport
 from stackchoice.errors import FactsError
-from stackchoice.facts.load import data_dir, load_facts
+from stackchoice.facts.load import load_facts
+from stackchoice.facts.place import data_dir
 from stackchoice.workshop.table import Table
 
 BEFORE, AFTER = "gh200-0.19.1-draft2", "gh200-0.26.0-draft2"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from stackchoice.errors import InputError
-from stackchoice.facts.load import Facts, data_dir
+from stackchoice.facts.load import Facts
+from stackchoice.facts.place import data_dir
 from stackchoice.kernels import ModelWall, model_wall
 from stackchoice.logs import CheckedLog
 from stackchoice.read.log_against import against, predicted_by

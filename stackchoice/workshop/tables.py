@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stackchoice.facts.datum import Datum
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.fit.config import text_config
 from stackchoice.fit.path import KernelPath
 from stackchoice.workshop import worked

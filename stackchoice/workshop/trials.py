@@ -22,7 +22,7 @@ from stackchoice.confirm.serverinfo import ask_server
 from stackchoice.confirm.setup import model_file
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml, shown
 from stackchoice.load.plan import Plan
 from stackchoice.load.reading import read_sample

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import EngineError, StackchoiceError
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 
 EXTRA = "notebooks"
 

@@ -12,26 +12,16 @@ from stackchoice.workshop.arms import BASELINE, CLAIMS, arm, fault_of
 from stackchoice.workshop.trials import Trial
 from stackchoice.workshop.worked import Expected
 
-SOLVERS: dict[str, Callable[[Any], Expected]] = {}
 #: Parts of a passport in which an unknown is looked for.
 _PARTS = ("identity", "results")
 T = TypeVar("T")
 
 
-def solves(name: str) -> Callable[[Callable[[Any], Expected]], Callable[[Any], Expected]]:
-    """Register what answers a question about something given."""
-
-    def registered(solver: Callable[[Any], Expected]) -> Callable[[Any], Expected]:
-        SOLVERS[name] = solver
-        return solver
-
-    return registered
-
-
 def _trial(given: Any, name: str) -> Trial:
     if not isinstance(given, Mapping) or not isinstance(given.get(name), Trial):
         raise InputError(f"given: no trial {name!r} in it; give what run({name!r}, ...) returned")
-    return given[name]
+    trial: Trial = given[name]
+    return trial
 
 
 def _a(kind: type[T], given: Any, how: str) -> T:
@@ -48,30 +38,17 @@ def _longer(trial: Trial) -> str:
     return "prefill" if sample.ttft_s > sample.end_to_end_s - sample.ttft_s else "decode"
 
 
-@solves("loop.long_prompt")
-def _(given: Any) -> Expected:
-    return Expected(_longer(_trial(given, "long prompt")))
-
-
-@solves("loop.long_answer")
-def _(given: Any) -> Expected:
-    return Expected(_longer(_trial(given, "long answer")))
-
-
-@solves("fault.warm")
-def _(given: Any) -> Expected:
+def _warm(given: Any) -> Expected:
     cached = [s.cached_tokens for s in _trial(given, "cold then warm").samples]
     return Expected(cached[-1], {"first": cached[0] or 0})
 
 
-@solves("fault.context")
-def _(given: Any) -> Expected:
+def _context(given: Any) -> Expected:
     trial = _trial(given, "long prompt four slots")
     return Expected(trial.realised_context_tokens, {"configured": trial.setup.context_tokens})
 
 
-@solves("fault.slots")
-def _(given: Any) -> Expected:
+def _slots(given: Any) -> Expected:
     trial = _trial(given, "four users one slot")
     first = sorted(s.ttft_s or 0 for s in trial.samples)
     rates = sorted(s.itl_s or 0 for s in trial.samples)
@@ -79,8 +56,7 @@ def _(given: Any) -> Expected:
     return Expected("time to first token" if grew else "time between tokens")
 
 
-@solves("fault.canary")
-def _(given: Any) -> Expected:
+def _canary(given: Any) -> Expected:
     right = {n: any("Paris" in s.text for s in _trial(given, f"capital {n}").samples)
              for n in ("f16", "q4_1")}  # fmt: skip
     broken = [name for name, ok in right.items() if not ok]
@@ -95,40 +71,47 @@ def _exposes(number: int) -> Callable[[], Expected]:
 ARMS = {f"bench.claim_{n + 1}": _exposes(n) for n in range(len(CLAIMS))}
 
 
-@solves("mine.recommended")
-def _(given: Any) -> Expected:
+def _recommended(given: Any) -> Expected:
     decision = _a(Decision, given, "give panel.decision")
     return Expected(decision.recommended or "nothing",
                     {"self_hosted": decision.best_self_hosted or ""})  # fmt: skip
 
 
-@solves("mine.valid")
-def _(given: Any) -> Expected:
+def _valid(given: Any) -> Expected:
     passport = _a(Passport, given, "give the passport that confirm returned")
     return Expected("yes" if passport.validity.valid else "no")
 
 
-@solves("mine.cache")
-def _(given: Any) -> Expected:
+def _cache(given: Any) -> Expected:
     share = _a(Passport, given, "give the passport").validity.largest_cached_share
     return Expected("not known" if share is None else "cold" if share <= 0.01 else "warm")
 
 
-@solves("mine.unknown")
-def _(given: Any) -> Expected:
+def _unknown(given: Any) -> Expected:
     passport = _a(Passport, given, "give the passport")
     return Expected(tuple(item for part, item, text in passport.rows()
                           if part in _PARTS and text == "unknown"))  # fmt: skip
 
 
-def _end(trial: Trial) -> float:
-    return trial.wall_s
-
-
-@solves("knobs.both")
-def _(given: Any) -> Expected:
+def _knobs(given: Any) -> Expected:
     none, reuse, short, both = (
-        _end(_trial(given, f"knobs {n}")) for n in ("none", "reuse", "short", "both")
+        _trial(given, f"knobs {n}").wall_s for n in ("none", "reuse", "short", "both")
     )
     multiplied = (none / reuse) * (none / short)
     return Expected("more" if none / both > multiplied else "less")
+
+
+#: What answers each question about something given.
+SOLVERS: dict[str, Callable[[Any], Expected]] = {
+    "loop.long_prompt": lambda given: Expected(_longer(_trial(given, "long prompt"))),
+    "loop.long_answer": lambda given: Expected(_longer(_trial(given, "long answer"))),
+    "fault.warm": _warm,
+    "fault.context": _context,
+    "fault.slots": _slots,
+    "fault.canary": _canary,
+    "mine.recommended": _recommended,
+    "mine.valid": _valid,
+    "mine.cache": _cache,
+    "mine.unknown": _unknown,
+    "knobs.both": _knobs,
+}

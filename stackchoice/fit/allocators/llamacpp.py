@@ -5,12 +5,14 @@ Source: ``llama-context.cpp``, ``llama-kv-cache-iswa.cpp`` and ``tools/server`` 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from stackchoice.errors import UnknownRuleError
-from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators.plan import Launch, blocks
 
 
-class Cells(Record):
+@dataclass(frozen=True)
+class Cells:
     """The cache of one server: its cells and bytes, apart for full and sliding layers."""
 
     cells: int
@@ -72,12 +74,6 @@ def cells(
         window_cells=window_cells, window_bytes=window_bytes,
         state_bytes=sequences * layout.state_bytes_per_sequence,
     )  # fmt: skip
-
-
-def fixed_slots(launch: Launch, memory_bytes: int, tokens: int) -> int:
-    """Slots of so many tokens each that a memory holds (``-np N -c N x tokens``)."""
-    one = cells(launch, tokens, sequences=1, unified=False).total_bytes
-    return max(0, memory_bytes // one)
 
 
 def default_context(launch: Launch, device_memory_gib: float) -> int:

@@ -12,7 +12,8 @@ from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
 from stackchoice.fit.config import text_config
-from stackchoice.fit.layers import layer_counts, model_layers
+from stackchoice.fit.kinds import layer_counts
+from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.fit.release import Release
 
 
@@ -66,9 +67,14 @@ class Launch(Record):
         return int(length)
 
     @cached_property
+    def layers(self) -> list[Layers]:
+        """The model's cache-bearing layers, read once for whatever asks about this launch."""
+        return model_layers(self.config)
+
+    @cached_property
     def family(self) -> str:
         """The trait that decides the allocator's branch: what kinds of layers the model has."""
-        kinds = {row.kind for row in model_layers(self.config)}
+        kinds = {row.kind for row in self.layers}
         if "compressed" in kinds:
             return "compressed"
         if layer_counts(text_config(self.config)).get("recurrent"):
@@ -106,16 +112,14 @@ class Launch(Record):
         text = text_config(self.config)
         if not text.get("kv_lora_rank") or text.get("use_mla") is False:
             return False
-        return self.need("latent_cache", str(text.get("model_type") or "")) == "expanded"
+        return bool(self.need("latent_cache", str(text.get("model_type") or "")) == "expanded")
 
     def layout(self, **changes: Any) -> CacheLayout:
         """Return the cache layout as this engine keeps it."""
         return cache_layout(
             self.config, self.stored_dtype,
             **{
-                "state": state_layout(
-                    self.engine, self.memory, self.version, self.settings, self.config
-                ),
+                "state": self.state_layout(), "layers": self.layers,
                 "tp": self.tp, "draft_layers": self.draft_layers,
                 "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
                 "expand_latent": self.expand_latent or self._expands(), "sliding": self.sliding,
@@ -123,38 +127,32 @@ class Launch(Record):
             },
         )  # fmt: skip
 
+    def state_layout(self) -> StateLayout:
+        """Return how the engine keeps recurrent state: its type, type and columns of the rest.
 
-def state_layout(
-    engine: str, memory: MemoryFacts, release: Version | None = None,
-    settings: dict[str, Any] | None = None, config: dict[str, Any] | None = None,
-) -> StateLayout:  # fmt: skip
-    """Return how an engine keeps recurrent state: type of the state, type and columns of the rest.
-
-    A setting of the user (``mamba_ssm_cache_dtype``, ``mamba_ssm_dtype``) wins over the default,
-    which depends on the kind of the layers and, where the engine says so, on the model type.
-    """
-    names = ("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
-    stated = next((settings[n] for n in names if settings and settings.get(n)), "auto")
-    kind, model_type = _recurrent_kind(config) if config else ("", "")
-    state = memory.fact(engine, "state_dtype", release, kind).value
-    by_type = memory.fact(engine, "silent_state_dtype", release, model_type)
-    by_kind = memory.fact(engine, "silent_state_dtype", release, kind)
-    general = memory.fact(engine, "silent_state_dtype", release)
-    silent = by_kind if by_type == general else by_type
-    conv = memory.fact(engine, "conv_dtype", release).value
-    columns = memory.fact(engine, "conv_columns", release).value
-    return StateLayout(
-        state_dtype=stated if stated != "auto" else None if state in (None, "config") else state,
-        silent_dtype=silent.value,
-        conv_dtype=None if conv in (None, "model") else conv,
-        all_conv_columns=columns in (None, "all"),
-    )
-
-
-def _recurrent_kind(config: dict[str, Any]) -> tuple[str, str]:
-    """Return the kind of a model's recurrent layers, and its model type."""
-    kinds = [row.kind for row in model_layers(config) if row.state_heads]
-    return kinds[0] if kinds else "", str(text_config(config).get("model_type") or "")
+        A setting of the user (``mamba_ssm_cache_dtype``, ``mamba_ssm_dtype``) wins over the
+        default, which depends on the kind of the layers and, where the engine says so, on the
+        model type.
+        """
+        names = ("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
+        stated = next((self.settings[n] for n in names if self.settings.get(n)), "auto")
+        rows = self.layers if self.config else ()
+        kind = next((row.kind for row in rows if row.state_heads), "")
+        model_type = str(text_config(self.config).get("model_type") or "")
+        state = self.fact("state_dtype", kind)
+        by_type, by_kind, general = (
+            self.memory.fact(self.engine, "silent_state_dtype", self.version, family)
+            for family in (model_type, kind, "")
+        )
+        silent = by_kind if by_type == general else by_type
+        conv, columns = self.fact("conv_dtype"), self.fact("conv_columns")
+        return StateLayout(
+            state_dtype=stated if stated != "auto"
+            else None if state in (None, "config") else state,
+            silent_dtype=silent.value,
+            conv_dtype=None if conv in (None, "model") else conv,
+            all_conv_columns=columns in (None, "all"),
+        )  # fmt: skip
 
 
 def blocks(tokens: int, block_tokens: int) -> int:

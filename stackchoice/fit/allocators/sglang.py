@@ -6,15 +6,18 @@ and ``arg_groups/memory_hook.py``.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from stackchoice.errors import UnknownRuleError
-from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout
 
 MIB_PER_GIB = 1024
 
 
-class Pools(Record):
+@dataclass(frozen=True)
+class Pools:
     """What a memory is divided into. ``slots`` is None where the model has no state."""
 
     page_tokens: int
@@ -33,7 +36,7 @@ class Pools(Record):
             limits.append(self.window_tokens // min(window, tokens))
         if self.running_limit is not None:
             limits.append(self.running_limit)
-        return max(0, min(limits))
+        return max(min(limits), 0)
 
 
 def pools(launch: Launch, memory_bytes: int) -> Pools:
@@ -53,12 +56,13 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     if family == "sliding" and launch.sliding == "window":
         ratio = launch.settings.get("swa_full_tokens_ratio") or launch.need("window_tokens_ratio")
         windowed = sum(g.bytes_per_token for g in layout.groups if g.window_tokens is not None)
-        tokens = int(memory_bytes // (cell + ratio * windowed)) // page * page
+        tokens = math.floor(memory_bytes // (cell + ratio * windowed)) // page * page
         return Pools(
-            page_tokens=page, tokens=tokens, window_tokens=int(tokens * ratio) // page * page,
+            page_tokens=page, tokens=tokens,
+            window_tokens=math.floor(tokens * ratio) // page * page,
             running_limit=_running(launch, tokens),
         )  # fmt: skip
-    tokens = int(memory_bytes // cell) // page * page
+    tokens = math.floor(memory_bytes // cell) // page * page
     return Pools(page_tokens=page, tokens=tokens, running_limit=_running(launch, tokens))
 
 
@@ -70,11 +74,11 @@ def _with_state(launch: Launch, layout: CacheLayout, memory_bytes: int, page: in
     padding = launch.need("state_padding_slots")
     slots = launch.settings.get("max_mamba_cache_size")
     if slots is None:
-        slots = max(0, int(memory_bytes * ratio / (1 + ratio)) // slot - padding)
-        rest = int(memory_bytes / (1 + ratio))
+        slots = max(math.floor(memory_bytes * ratio / (1 + ratio)) // slot - padding, 0)
+        rest = math.floor(memory_bytes / (1 + ratio))
     else:
         rest = max(0, memory_bytes - (slots + padding) * slot)
-    tokens = int(rest // layout.kv_bytes_per_token) // page * page
+    tokens = math.floor(rest // layout.kv_bytes_per_token) // page * page
     return Pools(
         page_tokens=page, tokens=tokens, slots=slots, slots_per_request=slots_per_request(launch),
         running_limit=_running(launch, tokens),
@@ -105,7 +109,8 @@ def _running(launch: Launch, tokens: int) -> int:
         by_context = tokens / launch.context_tokens * launch.need("running_per_context")
     except UnknownRuleError:
         by_context = 0
-    return min(int(min(max(by_context, least), most)), tokens // 2)
+    limit: int = math.floor(min(max(by_context, least), most))
+    return min(limit, tokens // 2)
 
 
 def memory_fraction(
@@ -127,4 +132,5 @@ def memory_fraction(
     )
     if device_memory_gib > launch.need("reserve_floor_above_gib"):
         reserve = max(reserve, launch.need("reserve_floor_mib"))
-    return round((memory - reserve) / memory, 3)
+    share: float = round((memory - reserve) / memory, 3)
+    return share

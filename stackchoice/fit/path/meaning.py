@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import NARROWNESS
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.path.parts import artifact_path
 from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath
-from stackchoice.fit.rates import RATES
+from stackchoice.fit.rates import rate_of
 
 PARTS = {"linear": "matrices", "moe": "experts", "attention": "attention over the cache"}
 
@@ -28,12 +28,6 @@ class Alternative(Record):
     release: str
     artifact: str
     arithmetic: str
-
-
-def operand_rate(machine: Machine, operand: str | None) -> float | None:
-    """Return the peak dense rate of an operand, in 10^12 operations/s (None: not known)."""
-    known = getattr(machine, RATES.get(operand or "", ""), None)
-    return known.value if isinstance(known, Datum) else None
 
 
 def executed_operand(path: KernelPath) -> str | None:
@@ -63,7 +57,7 @@ def _prefill(phase: PhasePath, machine: Machine) -> str:
         return "refused: it does not start"
     if phase.arithmetic is None:
         return f"unknown: {phase.note}"
-    base, own = operand_rate(machine, "16-bit"), operand_rate(machine, phase.operand)
+    base, own = rate_of(machine, "16-bit"), rate_of(machine, phase.operand)
     said = f"{phase.arithmetic_text} ({phase.kernel})"
     if phase.operand and NARROWNESS[phase.operand] and base and own:
         said += f"; by the data sheet {own / base:.2g} times the 16-bit rate"
@@ -97,8 +91,8 @@ def _may_run(engine: Engine, model: Model, artifact: Artifact, machine: Machine)
     """Whether nothing that is known speaks against the engine: platform, format, architecture."""
     names = (model.config.value or {}).get("architectures") or ["?"]
     return (
-        engine.platforms.get(machine.backend, Datum[bool]()).value is not False
-        and engine.formats.get(artifact.format, Datum[bool]()).value is not False
+        engine.runs_on(machine.backend) is not False
+        and engine.loads(artifact.format) is not False
         and engine.implements(names[0])[0] is not False
     )
 

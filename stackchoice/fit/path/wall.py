@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import Chip, PartName, matches
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Machine, WeightPart
@@ -78,7 +78,7 @@ def encodings_on(
     Every encoding that any source speaks of for this engine, by part; checkpoint formats that fare
     alike share a row. Encodings nobody read anything of are left out.
     """
-    found = []
+    found: list[WallRow] = []
     for encoding in facts.encodings.values():
         for part in ("linear", "moe", "attention"):
             rows = [
@@ -122,7 +122,7 @@ def places_for(
     load ``file_format``, or not to run on a platform, have no row.
     """
     chosen = [facts.engines[e] for e in engines] if engines else list(facts.engines.values())
-    chosen = [e for e in chosen if _loads(e, file_format) is not False]
+    chosen = [e for e in chosen if e.loads(file_format) is not False]
     by_chip: dict[str, list[Machine]] = {}
     for machine in facts.machines.values():
         if machines is not None and machine.id not in machines:
@@ -133,7 +133,7 @@ def places_for(
     rows = []
     for engine in chosen:
         for own in by_chip.values():
-            if _runs(engine, own[0]) is False:
+            if not _runs(engine, own[0]):
                 continue
             release = (releases or {}).get(engine.id)
             path = paths(parts, engine.id, release, own[0], facts)
@@ -147,14 +147,7 @@ def places_for(
     return sorted(rows, key=lambda row: ORDER.index(row.verdict))
 
 
-def _loads(engine: Engine, file_format: str) -> bool | None:
-    known = engine.formats.get(file_format)  # type: ignore[call-overload]
-    return known.value if known else None
-
-
-def _runs(engine: Engine, machine: Machine) -> bool | None:
-    """Whether the engine runs on the machine's platform and capability."""
-    if engine.platforms.get(machine.backend, Datum[bool]()).value is False:
-        return False
+def _runs(engine: Engine, machine: Machine) -> bool:
+    """Whether nothing known speaks against the machine's platform and capability."""
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
-    return False if floor and has and has < floor else None
+    return engine.runs_on(machine.backend) is not False and not (floor and has and has < floor)

@@ -1,0 +1,44 @@
+"""What a typed name stands for in the fact base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from stackchoice.errors import InputError, known_names
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Artifact, Model
+from stackchoice.facts.yaml import shown
+
+T = TypeVar("T")
+
+
+def named(what: str, name: str, known: Mapping[str, T], more: str = "") -> T:
+    """Return what a name stands for.
+
+    Parameters
+    ----------
+    what
+        The kind of thing, for the error; ``more`` is what else could be given.
+
+    Raises
+    ------
+    InputError
+        When nothing has that name: the names that were meant, or all.
+    """
+    if name not in known:
+        raise InputError(
+            f"{what} {shown(name)!r} is not in the fact base; {known_names(name, known)}{more}"
+        )
+    return known[name]
+
+
+def engine_named(name: str, facts: Facts) -> str:
+    """Return the id of an engine by id or by its own name, whatever the case."""
+    known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
+    return known.get(name.strip().lower()) or named("engine", name, facts.engines).id
+
+
+def artifact_named(artifact: str, model: Model) -> Artifact:
+    """Return an artifact of a model by its id."""
+    return named("artifact", artifact, {a.id: a for a in model.artifacts})

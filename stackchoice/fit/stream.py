@@ -1,0 +1,65 @@
+"""One stream on a machine as a run: the bytes it reads, the rates it is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stackchoice.facts.links import Link
+from stackchoice.facts.measurements import SpeedClasses
+from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.fit.config import has_experts, text_config, whole
+from stackchoice.fit.rates import compute_rates
+from stackchoice.fit.runs import SPARSE_BELOW, Run, link_over, set_up
+
+
+def stream_runs(
+    model: Model, artifact: Artifact, machine: Machine, *, cache_bytes: int = 0, devices: int = 1,
+    classes: SpeedClasses | None = None, engine: str = "", operand: str | None = None,
+    links: Iterable[Link] = (), interconnect: str | None = None,
+) -> dict[str, Run]:  # fmt: skip
+    """Return a single stream in ``decode`` and ``prefill``, as shares of ceilings are fitted on.
+
+    ``executed`` is prefill at the peak rate of the arithmetic that runs. The arguments are those
+    of :func:`batch_one_speed`.
+    """
+    top_rate, rate = compute_rates(artifact, machine, operand)
+    base = _run(model, artifact, machine, classes, engine, devices, cache_bytes, rate)
+    base = base.model_copy(update={"link": link_over(machine, interconnect, devices, links)})
+    prefill = base.model_copy(update={"phase": "prefill"})
+    executed = prefill.model_copy(update={"tera_ops_per_s": top_rate})
+    return {"decode": base, "prefill": prefill, "executed": executed}
+
+
+def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
+    """Bytes of weights that one decode step reads: all of them, unless the file says less.
+
+    Unknown for a mixture of experts of which nobody counted what a token touches: all of its
+    weights would make a ceiling many times too low.
+    """
+    known = artifact.read_bytes_per_token
+    if known.known:
+        return known.value
+    if model is not None and has_experts(model.config.value or {}):
+        return None
+    return artifact.weights_bytes.value
+
+
+def _run(
+    model: Model, artifact: Artifact, machine: Machine, classes: SpeedClasses | None,
+    engine: str, devices: int, cache_bytes: int, rate: float | None,
+) -> Run:  # fmt: skip
+    encoding = classes.encoding(artifact.encoding) if classes else None
+    total, read = artifact.weights_bytes.value, read_bytes(artifact, model)
+    text = text_config(model.config.value or {})
+    known = set_up(machine, "", engine, encoding.family if encoding else "any", devices, rate,
+                   classes or SpeedClasses())  # fmt: skip
+    if not (classes and engine):
+        known["engine_family"] = "any"
+    return Run(
+        phase="decode", total_bytes=total, active_bytes=read, cache_bytes=cache_bytes,
+        bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value,
+        active_parameters=model.active_parameters.value or model.parameters.value,
+        sparse=bool(total and read and read < SPARSE_BELOW * total),
+        layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
+        **known,
+    )  # fmt: skip

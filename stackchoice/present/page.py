@@ -1,0 +1,167 @@
+"""What every fragment is made with: templates, the style, sections, figures with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from stackchoice.facts import Facts, load_facts, told
+from stackchoice.facts.told import Why
+from stackchoice.load.untrusted import visible
+from stackchoice.present import charts, text
+from stackchoice.scenario import Scenario
+from stackchoice.why import explain
+
+#: Output type that marks a notebook's output as a section of the report.
+SECTION_MIME = "application/vnd.stackchoice.section"
+
+#: Longer than any text that a section shows.
+LONGEST = 100_000
+
+#: Filters of :mod:`stackchoice.present.text` that templates use.
+FILTERS = (
+    "number", "usd", "gb", "both_units", "interval", "volume", "label", "cents", "price", "times",
+    "share", "headline",
+)  # fmt: skip
+
+#: A chart with the text that says the same without the picture.
+Drawn = tuple[alt.LayerChart, str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One rendered section; shows itself in a notebook."""
+
+    name: str
+    html: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html, SECTION_MIME: self.name, "text/plain": self.name}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart in a notebook, with its text and, one click away, its numbers as a pandas frame."""
+
+    chart: alt.LayerChart
+    spoken: str
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The numbers that the chart draws."""
+        return charts.frame_of(self.chart)
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        display(self.chart)
+        display(section("picture", drawn=(self.chart, self.spoken)))
+
+
+class Reasons:
+    """Why each answer of a scenario's decision is what it is, by the answer's key.
+
+    Explained once, when first asked; a key without an explanation gives nothing.
+    """
+
+    def __init__(self, scenario: Scenario, facts: Facts) -> None:
+        self._told = cache(lambda: explain(scenario, facts))
+
+    def __call__(self, key: str) -> Markup:
+        """Return one explanation as an element that unfolds."""
+        return why_html(self._told().get(key))
+
+    def about(self, *kinds: str) -> Section:
+        """Return the explanations of these kinds (``memory``, ``decode``, ``cost``, ...)."""
+        found = [why for key, why in self._told().items() if key.partition(":")[0] in kinds]
+        return section("reasons", reasons=found)
+
+
+def no_reasons(key: str) -> Markup:
+    """Return nothing: what is shown was not decided for a scenario."""
+    return Markup()
+
+
+def why_html(why: Why | None) -> Markup:
+    """Return rule, sums and facts of an answer as an element that unfolds; nothing for None."""
+    return Markup() if why is None else Markup(render("why", why=why))
+
+
+@cache
+def environment() -> Environment:
+    """Return the template environment: everything is escaped, a missing name is an error."""
+    env = Environment(
+        loader=PackageLoader("stackchoice.present"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_plain,
+    )  # fmt: skip
+    env.filters |= {name: getattr(text, name) for name in FILTERS}
+    env.filters |= {
+        "known_count": lambda value: text.UNKNOWN if value is None else value,
+        "engine_name": engine_name,
+        "figure_cell": lambda value: told.shown(value) if value == value else "",
+    }
+    env.globals |= {"figure": figure, "numbers": numbers_of, "why": no_reasons,
+                    "why_html": why_html}  # fmt: skip
+    return env
+
+
+def _plain(value: Any) -> Any:
+    """Put out text of anybody's without control and direction marks, which HTML leaves alone."""
+    return value if isinstance(value, Markup) else visible(str(value), LONGEST)
+
+
+def render(template: str, /, **context: Any) -> str:
+    """Return a template's text."""
+    return environment().get_template(f"{template}.html.j2").render(**context)
+
+
+def section(name: str, /, **context: Any) -> Section:
+    """Return a template as a section that stands alone, in its own style."""
+    shell = Markup('<style>{}</style>\n<div class="sc">\n{}\n</div>')
+    return Section(name, shell.format(Markup(style()), Markup(render(name, **context))))
+
+
+def engine_name(engine_id: str) -> str:
+    """Return the name people know an engine by; an id without an engine stays as it is."""
+    engines = load_facts().engines
+    return engines[engine_id].name if engine_id in engines else engine_id
+
+
+def figure(drawn: Drawn) -> Markup:
+    """Return a chart as inline SVG in a figure that reads its text, and unfolds its numbers.
+
+    A page reads the label of the figure; a PDF takes the title of the drawing.
+    """
+    opening, drawing = visible(charts.to_svg(drawn[0]), 2**24).split(">", 1)
+    return Markup(
+        '<figure role="img" aria-label="{0}">{1} aria-hidden="true"><title>{0}</title>{2}</figure>'
+        "{3}"
+    ).format(visible(drawn[1], LONGEST), Markup(opening), Markup(drawing), numbers_of(drawn))
+
+
+def numbers_of(drawn: Drawn) -> Markup:
+    """Return the numbers of a chart as a table that unfolds; nothing where nothing is drawn."""
+    frame = charts.frame_of(drawn[0])
+    if frame.empty:
+        return Markup()
+    return Markup(
+        render("numbers", columns=list(frame.columns), rows=frame.itertuples(index=False))
+    )
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of the sections."""
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+#: What a template asks for explanations with.
+Reason = Callable[[str], Markup]

@@ -1,0 +1,85 @@
+"""Question 2: needs and pushes, and the replicas that the peak takes."""
+
+from __future__ import annotations
+
+from stackchoice.capacity import late_probability, replicas_by_rate
+from stackchoice.choose.peak import peak_plan, replica_at
+from stackchoice.choose.site import traffic
+from stackchoice.facts.datum import Evidence
+from stackchoice.facts.told import Cited, Why, Working, called, shown
+from stackchoice.why.case import Case, Whys
+from stackchoice.workload import needs
+
+ARRIVALS = ("active_hours_per_day", "peak_factor")
+ENDS = {"slow": "low", "fast": "high"}
+
+
+def asked(case: Case) -> Whys:
+    """Why a feature is needed, and why a rule pushes or does not."""
+    for need in needs(case.point):
+        work = Working()
+        case.said(work, f"workload.{need.feature}")
+        yield f"need:{need.feature}", work.why(
+            need.text, "a need is hard: an option without the feature is out", need.evidence,
+        )  # fmt: skip
+    rules = {rule.id: rule for rule in case.facts.rules}
+    for push in case.main.pushes:
+        rule = rules[push.rule]
+        conditions = [
+            Cited(name=name.replace("_", " "), value=value, evidence=Evidence.STATED)
+            for names, value in ((rule.when, "must hold"), (rule.unless, "must not hold"))
+            for name in names
+        ]
+        cited = Cited(
+            name="rule", value=push.rule, evidence=Evidence.STATED, source=rule.source.label,
+            url=rule.source.url or "", as_of=rule.source.as_of, note=rule.why,
+        )  # fmt: skip
+        yield f"push:{push.rule}", Why(
+            answer=f"{push.text}: {shown(push.holds)}", rule=push.how_far, evidence=Evidence.STATED,
+            facts=[cited, *conditions],
+            notes=[f"unknown here: {', '.join(push.unknown)}"] if push.unknown else [],
+        )  # fmt: skip
+
+
+def peak(case: Case) -> Whys:
+    """Why the peak takes so many replicas, at both ends of the speed."""
+    site = case.main.site
+    if site is None:
+        return
+    plan = peak_plan(site, traffic(case.point), case.facts, case.point)
+    if plan is None:
+        return
+    work = Working()
+    paths = [*case.point.volume_paths, *(f"workload.{name}" for name in ARRIVALS)]
+    arrivals = traffic(case.given(work, *paths)).peak_per_s
+    arrivals = work.step("requests a second at the peak", arrivals, "requests/s")
+    cap = case.assumed(work, "utilisation_cap")
+    tail = case.assumed(work, "queue_tail_share")
+    for name, end in ENDS.items():
+        there = replica_at(site, traffic(case.point), case.facts, case.point, end)
+        if there is None:
+            continue
+        found = getattr(plan, name)
+        rate, service, slots, wait = (
+            work.fact(f"{name} end: {words}", there[key], unit, evidence=plan.evidence,
+                      called=words)
+            for key, words, unit in (
+                ("replica_per_s", "requests a second of a replica", "requests/s"),
+                ("service_s", "seconds in service", "s"), ("slots", "slots", ""),
+                ("wait_s", "wait allowed", "s"),
+            )
+        )  # fmt: skip
+        work.step(f"{name} end: replicas by rate", replicas_by_rate(arrivals, rate, cap))
+        offered = work.step(f"{name} end: requests in service", arrivals * service, called="load")
+        servers = work.step(f"{name} end: slots of all replicas", found.replicas * slots,
+                            called="slots of all")  # fmt: skip
+        late = called("late_probability", late_probability, servers, offered, service, wait)
+        work.step(f"{name} end: share that waits longer, at most {tail.value:g} wanted", late)
+    totals = f"{plan.fast.total} to {plan.slow.total}" if plan.fast.total != plan.slow.total else (
+        str(plan.slow.total)
+    )  # fmt: skip
+    yield "peak", work.why(
+        f"replicas at the peak: {totals}", "the more of two rules: the rate under a cap, and "
+        "Erlang's C, by which late_probability(c, a, s, t) = C(c, a) x exp(-(c - a) t / s); spares "
+        "on top", plan.evidence, [f"spares {plan.slow.spares}"],
+    )  # fmt: skip

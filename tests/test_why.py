@@ -1,0 +1,189 @@
+"""Why: the sums that are shown are those that ran, and they work out to what was decided."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackchoice import decide, load_facts, load_scenario
+from stackchoice.capacity import late_probability
+from stackchoice.facts import data_dir
+from stackchoice.facts.told import Told, Working, figure
+from stackchoice.scenario import THIS_MACHINE
+from stackchoice.why import explain
+
+SHIPPED = sorted(
+    path.stem for path in (data_dir() / "scenarios").glob("*.yaml")
+    if THIS_MACHINE not in path.read_text(encoding="utf-8")
+)  # fmt: skip
+#: Nine digits are shown, and a sum of several such numbers is off by a little more.
+CLOSE = 1e-6
+
+
+def worked(figures):
+    """Work a shown sum out again from nothing but its text."""
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", figures).replace("×", "*").replace("^", "**")
+    names = {"floor": math.floor, "ceil": math.ceil, "late_probability": late_probability}
+    return eval(text, {"__builtins__": {}}, names)
+
+
+def read(value):
+    return float(value.replace(",", ""))
+
+
+@pytest.fixture(scope="module")
+def explained():
+    facts = load_facts()
+    found = {}
+    for name in SHIPPED:
+        scenario = load_scenario(name)
+        found[name] = decide(scenario, facts), explain(scenario, facts)
+    return found
+
+
+def sums(why):
+    return {line.name: read(line.value) for line in why.sums}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shown_sum_works_out_to_the_number_beside_it(explained, name):
+    lines = [(key, line) for key, why in explained[name][1].items() for line in why.sums]
+    assert len(lines) > 20
+    for key, line in lines:
+        assert worked(line.figures) == pytest.approx(read(line.value), rel=CLOSE), (key, line)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_fact_has_a_class_and_whoever_says_it_is_named(explained, name):
+    for key, why in explained[name][1].items():
+        assert why.rule, key
+        for fact in why.facts:
+            if fact.value != "unknown":
+                assert fact.evidence is not None, (key, fact)
+            if fact.evidence in ("stated", "reported", "measured"):
+                assert fact.source or fact.note or "must" in fact.value, (key, fact)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_sums_end_in_the_numbers_of_the_decision(explained, name):
+    decision, whys = explained[name]
+    for row in decision.fit.rows:
+        if row.live_sequences:
+            found = sums(whys[f"memory:{row.basis}"])
+            assert found["live sequences"] == row.live_sequences
+            assert found["one sequence"] == row.bytes_per_sequence
+    admitted = 0
+    for row in decision.fit.admissions:
+        why = whys.get(f"admission:{row.engine} {row.release}, {row.settings}")
+        if why is not None and row.live_sequences:
+            assert sums(why)[f"live sequences, {row.basis}"] == row.live_sequences
+            admitted += 1
+    assert admitted
+    for phase in ("decode", "prefill"):
+        found, speed = sums(whys[phase]), getattr(decision.fit.speed, phase)
+        for end in ("low", "middle", "high"):
+            assert found[f"{phase}, {end}"] == pytest.approx(getattr(speed, end), rel=CLOSE)
+    if (replica := decision.fit.replica) is not None:
+        found = sums(whys["replica"])
+        for end in ("low", "middle", "high"):
+            expected = pytest.approx(getattr(replica, end), rel=CLOSE)
+            assert found[f"requests a second, {end}"] == expected
+    for line in decision.cost.lines:
+        found = sums(whys[f"cost:{line.path}"])
+        if line.total_usd is not None:
+            assert found["together"] == pytest.approx(float(line.total_usd), rel=CLOSE)
+        for item in line.bill:
+            if item.item in found:
+                assert found[item.item] == pytest.approx(float(item.usd), rel=CLOSE)
+    for even in decision.cost.break_even:
+        people = "with people" if even.with_people else "without people"
+        found = sums(whys[f"even:{even.against}, {people}"])
+        if even.mtok_per_month:
+            assert found["cheaper from"] == pytest.approx(even.mtok_per_month, rel=CLOSE)
+        elif even.change is not None:
+            factor = found["price or throughput would have to grow by"]
+            assert factor == pytest.approx(even.change.factor, rel=CLOSE)
+    if (shape := decision.shape) is not None and shape.peak is not None:
+        found = sums(whys["peak"])
+        assert found["slow end: replicas by rate"] == shape.peak.slow.by_rate
+        assert found["requests a second at the peak"] == pytest.approx(shape.peak.peak_per_s)
+
+
+def test_the_worked_case_is_told_to_the_byte(explained):
+    _, whys = explained["json-chat"]
+    live = [sums(whys[key])["live sequences"] for key in whys if key.startswith("memory:")]
+    assert live == [36, 33, 41]
+    (total,) = [line for line in whys["cost:managed"].sums if line.name == "together"]
+    assert total.figures == "206.4384 + 54 + 900 + 312.5"
+    assert total.value == "1,472.9384"
+    why = whys["memory:published checkpoint on the vendor's GB"]
+    weights = next(fact for fact in why.facts if fact.name == "weights")
+    assert (weights.value, weights.evidence) == ("55,563,006,776", "reported")
+    assert weights.as_of
+    assert weights.source
+
+
+def test_each_rule_says_whether_it_holds_and_who_says_so(explained):
+    decision, whys = explained["json-chat"]
+    for push in decision.pushes:
+        assert whys[f"push:{push.rule}"].facts[0].source
+    assert whys["kernels"].facts[0].url.startswith("http") or whys["kernels"].facts[0].source
+
+
+@st.composite
+def expressions(draw, depth=3):
+    """Return the same expression of plain numbers and of numbers that tell."""
+    if depth == 0 or draw(st.booleans()):
+        value = draw(st.integers(1, 10**6))
+        return value, Told(value, f"n{value}")
+    one, told_one = draw(expressions(depth=depth - 1))
+    other, told_other = draw(expressions(depth=depth - 1))
+    plain = draw(st.booleans())
+    right = other if plain else told_other
+    operation = draw(st.sampled_from(["+", "-", "×", "/", "//", "ceil", "neg"]))
+    if operation in ("/", "//") and other == 0:
+        operation = "+"
+    with_plain = {
+        "+": lambda a, b: a + b, "-": lambda a, b: a - b, "×": lambda a, b: a * b,
+        "/": lambda a, b: a / b, "//": lambda a, b: a // b,
+        "ceil": lambda a, b: math.ceil(a / 7) + b, "neg": lambda a, b: -a + b,
+    }[operation]  # fmt: skip
+    return with_plain(one, other), with_plain(told_one, right)
+
+
+@given(expressions())
+def test_a_number_that_tells_is_worth_what_the_plain_one_is_and_says_how(pair):
+    plain, told = pair
+    if not isinstance(told, Told):  # times nothing is plain nothing
+        assert told == plain
+        return
+    assert told == plain
+    shown = worked(told.text(names=False))
+    # A rounded whole may sit on an edge that nine digits do not tell apart.
+    assert shown == pytest.approx(float(plain), rel=1e-5, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (-(-Told(10, "tokens") // 4), "ceil(tokens / 4)"),
+        (1 / (1 / Told(8, "alone") + 0.0), "alone"),
+        ((Told(2, "a") + 1) * Told(3, "b") - (Told(1, "c") - 2), "(a + 1) × b - (c - 2)"),
+        (math.floor(Told(7, "a") // 2), "floor(a / 2)"),
+        (2 / (Told(3, "a") / 4), "2 / (a / 4)"),
+        ((1 + Told(0.5, "i")) ** 3, "(1 + i) ^ 3"),
+    ],
+)
+def test_a_formula_reads_as_people_write_it(told, text):
+    assert told.text(names=True) == text
+
+
+def test_what_is_not_known_says_unknown_and_a_never_says_never():
+    work = Working()
+    work.fact("price", None, "USD")
+    assert work.facts[0].value == "unknown"
+    assert work.why("a", "b").evidence == "computed"
+    assert figure(1234567.25) == "1,234,567.25"
+    assert figure(0.000123456789) == "0.000123456789"
