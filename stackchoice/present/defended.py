@@ -10,8 +10,7 @@ import pandas as pd
 
 from stackchoice.choose import decide
 from stackchoice.choose.against import ReleaseRow
-from stackchoice.choose.defence import Bar, Defence, Tornado
-from stackchoice.choose.defend import defend
+from stackchoice.choose.defend import Bar, Defence, Tornado, defend
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text

@@ -20,7 +20,10 @@ import lab as jupyter
 #: Notebook -> the field that is changed, and the values that it takes in turn.
 CHANGED = {
     "00_start.ipynb": ("Users", ["80", "120", "60", "150", "90", "110"]),
-    "01_hardware_fit.ipynb": ("Context (tokens)", ["4096", "16384", "2048", "32768", "1024", "512"]),
+    "01_hardware_fit.ipynb": (
+        "Context (tokens)",
+        ["4096", "16384", "2048", "32768", "1024", "512"],
+    ),
     "02_workload_shape.ipynb": ("Published workload", None),
     "03_ops_and_cost.ipynb": ("Users", ["80", "120", "60", "150", "90", "110"]),
     "04_decision.ipynb": ("First preference", ["latency", "privacy", "simplicity", "cost"]),
