@@ -175,7 +175,7 @@ def test_cost_follows_the_price_of_people(notebook, changed, facts):
     panel = notebook.panel("Engineer (USD a month)")
     notebook.type("Engineer (USD a month)", "30000")
     for line in decision.cost.lines:
-        panel.locator("td", has_text=f"{line.total_usd:,.0f} USD").first.wait_for()
+        panel.locator(f'figure[aria-label*="together {line.total_usd:,.0f} USD"]').wait_for()
     panel.locator(".verdict", has_text=decision.verdict).wait_for()
 
 
