@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from lab import chromium, jupyterlab  # noqa: E402 (the suite's own browser and server)
-from PIL import Image  # noqa: E402 (comes with matplotlib and the notebooks extra)
+from PIL import Image  # noqa: E402 (only here; no part of the suite)
 
 SIZE = {"width": 1120, "height": 1180}
 
@@ -33,9 +33,11 @@ def main() -> None:
         page = browser.new_page(viewport=SIZE)
         page.goto((ROOT / "reports" / "sample.html").as_uri())
         kept(page.screenshot(), "report.png")
-        with tempfile.TemporaryDirectory() as folder, jupyterlab(Path(folder)) as lab, lab.open(
-            browser, "00_start.ipynb", **SIZE
-        ) as notebook:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            jupyterlab(Path(folder)) as lab,
+            lab.open(browser, "00_start.ipynb", **SIZE) as notebook,
+        ):
             if trouble := notebook.run_all():
                 raise SystemExit(f"00_start stopped: {trouble[0]}")
             field = notebook.page.get_by_label("Users", exact=True).first
