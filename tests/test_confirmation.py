@@ -1,12 +1,17 @@
 """From scenario to passport with the real embedded engine."""
 
 import importlib.util
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from stackchoice.confirm import Passport, Plan
 from stackchoice.confirmation import confirm_all, confirm_scenario, describe
 from stackchoice.errors import ScenarioError
+from stackchoice.load.floor import reference_server
+from stackchoice.load.script import Script
 from stackchoice.scenario import save_scenario
 
 engine = pytest.mark.skipif(
@@ -46,3 +51,28 @@ def test_the_embedded_engine_stands_for_its_own_model_only(changed, tmp_path):
 def test_a_scenario_without_this_machine_needs_an_endpoint(tmp_path):
     with pytest.raises(ScenarioError, match="--endpoint"):
         confirm_scenario("json-chat", out=tmp_path)
+
+
+def test_ctrl_c_leaves_a_passport_marked_partial_and_resume_finishes_it(tmp_path):
+    with reference_server(Script(ttft_s=0.1, itl_s=0.01, tokens=16)) as endpoint:
+        command = [
+            sys.executable, "-m", "stackchoice.cli", "confirm", "--endpoint", endpoint.base_url,
+            "--model", endpoint.model, "--requests", "12", "--output-tokens", "16", "--no-floor",
+            "--canaries", "basic", "--out", str(tmp_path),
+        ]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as run:  # fmt: skip
+            for line in run.stdout:
+                if "timed" in line:
+                    run.send_signal(signal.SIGINT)
+                    break
+            _, said = run.communicate(timeout=60)
+        assert (run.returncode, "--resume goes on" in said) == (130, True)
+        partial = Passport.load(tmp_path / "endpoint.passport.json")
+        assert partial.label == "PARTIAL"
+        assert 0 < len(partial.samples) < 12
+        subprocess.run([*command, "--resume"], check=False, capture_output=True, timeout=60)
+        whole = Passport.load(tmp_path / "endpoint.passport.json")
+    assert whole.label != "PARTIAL"
+    assert len(whole.samples) == 12
+    assert whole.samples[: len(partial.samples)] == partial.samples
