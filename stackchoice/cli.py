@@ -26,7 +26,6 @@ from stackchoice.commands.reading import inspect_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import shown_lines
 from stackchoice.version import VERSION
 
 #: In the order of the procedure, which is the order of the help.
@@ -53,9 +52,9 @@ COMMANDS: dict[str, Callable[..., object]] = {
 
 #: What typer raises for a wrong word on the command line; it exports only the special cases.
 UsageError: Any = typer.BadParameter.__bases__[0]
+UsageError = typer.BadParameter.__bases__[0]
 #: Longer than any error; a path or a name of megabytes is cut.
 MAX_ERROR = 4000
-UsageError = typer.BadParameter.__bases__[0]
 #: The status of a command that Ctrl-C ended.
 STOPPED = 130
 
@@ -100,9 +99,8 @@ def main() -> NoReturn:
 
 def _end(text: str, status: int = 2) -> NoReturn:
     """Print one line that no name in it can break, and end."""
-    from stackchoice.facts.yaml import shown
+    from stackchoice.facts.yaml import shown_lines
 
-    print(f"stackchoice: {shown(text, MAX_ERROR)}", file=sys.stderr)
     print(f"stackchoice: {shown_lines(text)}", file=sys.stderr)
     sys.exit(status)
 

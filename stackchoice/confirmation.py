@@ -114,15 +114,15 @@ def confirm_all(
     """
     loaded = load_scenario(scenario) if scenario else None
     name = loaded.name if loaded else "endpoint" if endpoint_url else arm.replace(":", "-")
+    facts, machine, target = _subject(
+        loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"
+    )
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PassportError(
             f"{out}: cannot be made a folder ({error.strerror}); name another with --out"
         ) from None
-    facts, machine, target = _subject(
-        loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"
-    )
     decision = decide(loaded, facts) if loaded else None
     prediction = _announce(decision.fit.speed if decision else None, on_line)
     loads = _loads(plan or Plan(), decision if whole_plan and endpoint_url else None)
