@@ -7,12 +7,14 @@ import sys
 
 import pytest
 
+from stackchoice.choose import decide
 from stackchoice.confirm import Passport, Plan
 from stackchoice.confirmation import confirm_all, confirm_scenario, describe
 from stackchoice.errors import ScenarioError
+from stackchoice.facts import load_facts
 from stackchoice.load.floor import reference_server
 from stackchoice.load.script import Script
-from stackchoice.scenario import save_scenario
+from stackchoice.scenario import load_scenario, save_scenario
 
 engine = pytest.mark.skipif(
     importlib.util.find_spec("xllamacpp") is None,
@@ -76,3 +78,28 @@ def test_ctrl_c_leaves_a_passport_marked_partial_and_resume_finishes_it(tmp_path
     assert whole.label != "PARTIAL"
     assert len(whole.samples) == 12
     assert whole.samples[: len(partial.samples)] == partial.samples
+
+
+def test_the_load_that_the_plan_names_is_put_on_after_the_given_one(tmp_path):
+    script = Script(ttft_s=0.05, itl_s=0.003, tokens=20)
+    with reference_server(script) as endpoint:
+        done = confirm_all(
+            "json-chat", endpoint_url=endpoint.base_url, model=endpoint.model, out=tmp_path,
+            plan=Plan(requests=3, output_tokens=20, prompt_words=8, floor=False), whole_plan=True,
+        )  # fmt: skip
+    alone, loaded = done.passports
+    assert [p.name for p in done.paths] == [
+        "json-chat.passport.json", "json-chat-load.passport.json",
+    ]  # fmt: skip
+    limits = decide(load_scenario("json-chat"), load_facts()).plan.limits
+    named = max(x.at_once or 1 for x in limits if x.figure == "requests_per_s")
+    assert named > 1
+    assert (alone.protocol.concurrency, loaded.protocol.concurrency) == (1, named)
+    assert loaded.results.requests == max(3, 2 * named)
+    assert loaded.validity.most_in_flight > 0.8 * named
+    # Little: so many streams, each of them some 0.11 s busy by the server's script.
+    service = script.ttft_s + script.itl_s * (script.tokens - 1)
+    assert loaded.results.requests_per_s < 1.05 * named / service
+    # It knows no canary: a HOLD decides against, whatever the figures are.
+    assert (done.carried.stands, done.carried.refuted) == ("does not stand", True)
+    assert {n.outcome for n in done.carried.numbers} == {"not measured"}
