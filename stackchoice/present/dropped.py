@@ -10,7 +10,7 @@ from pathlib import Path
 from stackchoice.confirm import Passport
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
-from stackchoice.facts.load import data_dir
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 from stackchoice.logs import read_log_by_name

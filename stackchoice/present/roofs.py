@@ -45,7 +45,7 @@ def roofline_chart(
     frame = pd.DataFrame(rows)
     x = alt.X("intensity:Q", title="operations a byte read", scale=alt.Scale(type="log"))
     y = alt.Y("reached:Q", title="10^12 operations/s", scale=alt.Scale(type="log"))
-    names = [row["name"] for row in rows]
+    names = [stand.name for stand in found.stands]
     fills = alt.Scale(domain=names, range=[STANDS[name][0] for name in names])
     shapes = alt.Scale(domain=names, range=[STANDS[name][1] for name in names])
     base = alt.Chart(frame).encode(x=x)
@@ -82,7 +82,7 @@ def _roof(decision: Decision, facts: Facts, passport: Passport | None) -> Roofli
     if speed is None or not size or not active:
         return None
     seen = passport.results.decode_tokens_per_s if passport else None
-    measured = seen and Interval(
+    measured = None if seen is None else Interval(
         low=seen.low or seen.median, middle=seen.median, high=seen.high or seen.median,
         unit="tokens/s", evidence=Evidence(seen.evidence),
     )  # fmt: skip
