@@ -80,8 +80,11 @@ def test_nothing_is_lost_and_each_is_counted_once(every_fault: Passport) -> None
     assert p.results.errors == expected.total()
     assert (p.validity.usage_missing, p.validity.usage_contradicted) == (1, 2)
     assert p.validity.other_model == 1
-    usable = 2 * len(ROWS) - expected.total() - 3
-    assert p.results.usable == p.results.decode_tokens_per_s.n == usable
+    assert p.results.usable == p.results.decode_tokens_per_s.n
+    assert p.results.usable + len(p.validity.discarded) == p.results.requests
+    reasons = Counter(d.reason.partition(":")[0] for d in p.validity.discarded)
+    del reasons["all tokens arrived in one read"]  # a busy client: no rate, and no failure
+    assert reasons == expected + Counter({"tokens unknown": 3})
 
 
 def test_another_model_that_answers_makes_the_run_invalid(every_fault: Passport) -> None:
