@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 MEASURED := reports/this-machine.passport.json
 
-.PHONY: report measure sample test lint lab doctor wheelhouse courseware clean
+.PHONY: report measure sample test lint docs lab doctor wheelhouse courseware clean
 
 report: $(READY) $(MEASURED)
 	$(BIN)/stackchoice report json-chat
@@ -31,6 +31,11 @@ lint: $(READY)
 sample: $(READY)
 	$(BIN)/stackchoice report json-chat -o reports/sample.html reports/sample.json \
 		reports/sample.md reports/sample.pdf
+
+# The reference of the command line, from its own help.
+docs: $(READY)
+	$(BIN)/python -m typer stackchoice.cli utils docs --name stackchoice \
+		--title "The command line" --output docs/cli.md
 
 lab: $(READY)
 	$(BIN)/stackchoice lab

@@ -67,6 +67,7 @@ def confirm_all(
     keep_raw: bool = True,
     resume: bool = False,
     reference: Passport | None = None,
+    runner_path: Path | None = None,
     log: Path | None = None,
     out: Path = Path("reports"),
     cancel: threading.Event | None = None,
@@ -93,6 +94,8 @@ def confirm_all(
         each answer in it. Without, neither is on disk after the run, which cannot be resumed.
     reference
         Passport of the same model on a stack that is trusted, for the canaries.
+    runner_path
+        Program or environment of the runner that the plan names.
     log
         The engine's log, for the kernels that really ran; an engine started here has its own.
     out
@@ -134,7 +137,7 @@ def confirm_all(
                 running, plan=load, prediction=prediction, machine=machine,
                 arm=f"{name}{suffix}", identity=identity,
                 raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None,
-                resume=resume, reference=reference, cancel=cancel,
+                resume=resume, reference=reference, cancel=cancel, runner_path=runner_path,
                 on_progress=None if on_line is None else lambda p: on_line(_line(p)),
             )  # fmt: skip
             passport = passport if keep_raw else without_texts(passport)
@@ -232,7 +235,6 @@ def describe(passport: Passport, path: Path) -> str:
             + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
         )
     lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
-    lines += [f"on HOLD: {reason}" for reason in passport.validity.hold]
     lines += [f"warning: {text}" for text in passport.validity.warnings]
     lines += [f"probe: {text}" for text in passport.notes]
     lines += [

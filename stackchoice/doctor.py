@@ -50,10 +50,9 @@ def _try(item: str, check: Callable[[], str], fix: str, *, optional: bool = Fals
     # Whatever goes wrong is the finding: a broken library may raise anything on import.
     try:
         return Finding(item=item, ok=True, text=check(), optional=optional)
-    except StackchoiceError as error:
-        return Finding(item=item, ok=False, text=str(error), fix=fix, optional=optional)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        ours = isinstance(error, StackchoiceError)
+        text = str(error) if ours else f"{type(error).__name__}: {error}".splitlines()[0]
         return Finding(item=item, ok=False, text=text, fix=fix, optional=optional)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 from stackchoice.errors import ReportError
 
 COPY_NAME = "stackchoice-notebooks"
+#: Modules and arguments of a JupyterLab that asks nobody for news and updates.
+LAB = (
+    "-m", "jupyterlab", "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+)  # fmt: skip
 
 
 def notebooks_dir() -> Path:
@@ -38,3 +44,9 @@ def notebooks_to_edit(folder: Path | None = None) -> Path:
             f"{target}: cannot be written ({error.strerror}); name another folder"
         ) from None
     return target
+
+
+def lab_environment() -> dict[str, str]:
+    """Return this process's environment with our settings of JupyterLab (``labconfig/``) first."""
+    paths = [str(Path(__file__).resolve().parent), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}

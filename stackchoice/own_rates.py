@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from stackchoice.confirm.passport import Passport
 from stackchoice.errors import InputError
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.yaml import bounded_text, shown
 from stackchoice.fit.measured import MeasuredRate
 
 #: A table of rates is some lines; whoever has a million does not need our prior.
@@ -33,17 +33,7 @@ def own_rates(path: Path | str) -> list[MeasuredRate]:
 
 
 def _table(path: Path) -> list[MeasuredRate]:
-    try:
-        with ordinary(path).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        text = raw.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InputError(
-            f"{path}: cannot be read ({reason}); give a CSV of rates or a passport"
-        ) from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"{path}: more than {MAX_BYTES} bytes; give the rates of one set-up")
+    text = bounded_text(path, MAX_BYTES, InputError, "give a CSV of rates or a passport")
     rows = csv.DictReader(text.splitlines())
     try:
         given = list(enumerate(rows, 2))

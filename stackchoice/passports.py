@@ -12,7 +12,7 @@ from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import read_yaml, shown
+from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 
 END = ".passport.json"
@@ -131,14 +131,6 @@ def read_declared(pairs: Sequence[str]) -> dict[str, object]:
             )
         declared[key.strip()] = _value(value.strip())
     return declared
-
-
-def read_declared_file(path: Path) -> dict[str, object]:
-    """Read declared items from a YAML file."""
-    tree = read_yaml(path)
-    if not isinstance(tree, dict):
-        raise InputError(f"{path}: no mapping of items; write one `key: value` a line")
-    return tree
 
 
 def _value(text: str) -> object:

@@ -66,7 +66,7 @@ def test_defaults_that_depend_on_the_device():
 @pytest.mark.parametrize("engine", QUOTIENT)
 def test_a_quotient_says_that_it_is_one(engine):
     found = admit(engine, None, QWEN, pool_bytes=POOL_A, context_tokens=8192)
-    assert found.is_quotient
+    assert found.rule == "quotient"
     assert "not sourced" in found.rule_text
     assert found.evidence == "inferred"
 

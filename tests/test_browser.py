@@ -1,152 +1,226 @@
-"""The report and the first notebook in a real browser, without a network."""
+"""Notebooks and reports as people open them: in a real browser, by label and key, offline.
+
+The answer that a page shows is held against the one that the library gives for the same input.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
-import shutil
-import socket
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import lab as jupyter
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
-from stackchoice.notebooks import notebooks_dir
+from stackchoice import decide, load_scenario
+from stackchoice.confirm import Passport
+from stackchoice.facts import data_dir
+from stackchoice.fit import size
 from stackchoice.present.render import render_report
-
-CHROMIUM = shutil.which("chromium")
-ARGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-dev-shm-usage", "--no-first-run",
-]  # fmt: skip
-#: Far above what a slow machine needs; a wait ends as soon as its condition holds.
-PATIENCE_MS = 90_000
-
-#: True once JupyterLab shows the notebook and its kernel waits for work.
-KERNEL_IDLE = """() => {
-  const panel = window.jupyterapp?.shell.currentWidget;
-  return panel?.content?.widgets?.length > 3 &&
-    panel.sessionContext?.session?.kernel?.status === 'idle';
-}"""
+from stackchoice.present.traffic_panel import with_workload
+from stackchoice.scenario.preset import preset_inputs
+from stackchoice.workshop import worked
 
 pytestmark = [
     pytest.mark.skipif(
-        CHROMIUM is None and os.environ.get("CI") != "true",
+        jupyter.CHROMIUM is None and os.environ.get("CI") != "true",
         reason="Debian's chromium is not installed",
     ),
     pytest.mark.timeout(600),
 ]
 
+#: What axe finds of these weights bars somebody from the page.
+BARS = {"serious", "critical"}
+OUTPUTS = ".jp-OutputArea-output"
+GH200 = [data_dir() / "passports" / f"gh200-0.{v}-draft2.passport.json" for v in ("19.1", "26.0")]
+#: One report of each kind: managed, self-hosted, with measured arms.
+REPORTS = {
+    "json-chat": {},
+    "apple-one-user": {},
+    "reference-run": {"passport": GH200[0], "arms": GH200[1:]},
+}
+
 
 @pytest.fixture(scope="module")
 def browser():
     """Debian's Chromium; in CI its absence is a failure."""
-    assert CHROMIUM, "CI=true and no chromium on the path"
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as api:
-        browser = api.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield browser
-        browser.close()
+    assert jupyter.CHROMIUM, "CI=true and no chromium on the path"
+    with jupyter.chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    with jupyter.jupyterlab(tmp_path_factory.mktemp("lab")) as server:
+        yield server
 
 
 @pytest.fixture
-def lab(tmp_path):
-    """Serve a copy of the notebooks from a JupyterLab of its own; gives its address."""
-    root = tmp_path / "notebooks"
-    shutil.copytree(notebooks_dir(), root)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    token = secrets.token_hex(16)
-    kinds = ("CONFIG", "DATA", "RUNTIME")
-    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in kinds}
-    log = (tmp_path / "lab.log").open("w")
-    server = subprocess.Popen(
-        [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-            "--expose-app-in-browser", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        ],
-        env={**os.environ, **folders, "PYTHONPATH": str(Path(__file__).parents[1])},
-        stdout=log, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_for(f"{address}/api", server)
-        yield f"{address}/lab/tree/00_start.ipynb?token={token}&reset"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-        log.close()
+def notebook(browser, lab, request):
+    """The notebook that the test names, run from top to bottom; complaints fail the test."""
+    with lab.open(browser, request.param) as opened:
+        assert opened.run_all() == []
+        yield opened
+        assert opened.trouble == []
+        assert opened.left == []
 
 
-def test_report_opens_offline(browser, tmp_path):
-    """The file asks for nothing but itself, logs no error, and its h1 is the scenario's title."""
-    render_report("json-chat", [tmp_path / "report.html"])
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    asked, trouble = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("requestfailed", lambda request: trouble.append(request.url))
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.goto((tmp_path / "report.html").as_uri())
-    assert [(tmp_path / "report.html").as_uri()] == asked
-    assert trouble == []
-    assert page.locator("h1").count() == 1
-    assert page.locator("h1").inner_text().startswith("JSON chat for 200 daily users")
-    recommended = page.locator(".card-main").bounding_box()
-    assert recommended["y"] + recommended["height"] < 800
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
-    page.close()
+def opens(name):
+    return pytest.mark.parametrize("notebook", [name], indirect=True, ids=[Path(name).stem])
 
 
-def test_printing_opens_all_configurations(browser, tmp_path):
-    """What is folded on the screen stands on paper."""
-    page = browser.new_page()
-    render_report("json-chat", [tmp_path / "report.html"])
-    page.goto((tmp_path / "report.html").as_uri())
-    folded = page.locator("details table")
-    assert folded.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})") is False
-    page.emulate_media(media="print")
-    assert folded.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})") is True
-    page.close()
+def barred(page, scope=None):
+    """Return what axe finds that bars readers, each with the first element it is about."""
+    found = Axe().run(page, scope, {"resultTypes": ["violations"]}).response["violations"]
+    return [
+        (fault["id"], len(fault["nodes"]), fault["nodes"][0]["html"][:200])
+        for fault in found if fault["impact"] in BARS
+    ]  # fmt: skip
 
 
-def test_widget_changes_the_verdict(browser, lab):
-    """In JupyterLab a changed input shows another verdict, and a wrong one its reason."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1600})
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(lab)
-    page.wait_for_function(KERNEL_IDLE)
-    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    leave = page.get_by_label("Data may leave", exact=True)
-    leave.wait_for()
-    panel = page.locator(".jp-OutputArea-child", has=leave)
-    panel.locator(".verdict", has_text=re.compile("^Managed endpoint")).wait_for()
-    leave.select_option("no")
-    panel.locator(".verdict", has_text=re.compile("^SGLang")).wait_for()
+def again(notebook):
+    """Give the notebook a new kernel and run it from top to bottom."""
+    notebook.restart()
+    assert notebook.run_all() == []
+
+
+@opens("00_start.ipynb")
+def test_start_follows_its_form_and_keeps_it(notebook, changed, facts):
+    page = notebook.page
+    assert barred(page, OUTPUTS) == []
+    panel = notebook.panel("Data may leave")
+    panel.get_by_label("Data may leave", exact=True).select_option("no")
+    verdict = decide(changed("json-chat", constraints__data_may_leave=False), facts).verdict
+    panel.locator(".verdict", has_text=verdict).wait_for()
     users = panel.get_by_label("Users", exact=True)
     users.fill("200 people")
     users.press("Enter")
-    refusal = panel.locator(".error")
+    refusal = panel.get_by_role("alert")
     refusal.wait_for()
     assert re.search(r"workload\.users.*'200 people'", refusal.inner_text())
+    assert verdict in panel.locator(".verdict").inner_text()
+    panel.get_by_role("button", name="Save scenario").press("Enter")
+    panel.get_by_role("status").filter(has_text="Saved to").wait_for()
+    again(notebook)
+    panel = notebook.panel("Data may leave")
+    panel.locator(".verdict", has_text=verdict).wait_for()
+    assert panel.get_by_label("Data may leave", exact=True).input_value() == "no"
+    notebook.dark()
+    assert barred(page, OUTPUTS) == []
+
+
+@opens("01_hardware_fit.ipynb")
+def test_hardware_fit_sizes_what_is_typed(notebook, facts):
+    assert barred(notebook.page, OUTPUTS) == []
+    model = facts.models["Qwen/Qwen3.8-27B"]
+    sized = size(model, model.artifacts[0], facts.machines["h100_sxm"], facts, devices=2,
+                 context_tokens=8192)  # fmt: skip
+    live = f"live sequences {sized.rows[-1].live_sequences:,} "
+    panel = notebook.panel("Devices")
+    notebook.type("Devices", "2")
+    panel.locator(f'figure[aria-label*="{live}"]').wait_for()
+
+
+@opens("02_workload_shape.ipynb")
+def test_workload_shape_takes_a_published_workload(notebook, facts):
+    assert barred(notebook.page, OUTPUTS) == []
+    panel = notebook.panel("Published workload")
+    chosen = panel.get_by_label("Published workload", exact=True)
+    other = next(name for name in facts.workloads if name != chosen.input_value())
+    chosen.select_option(other)
+    scenario = with_workload(load_scenario("json-chat"), preset_inputs(facts.workloads[other]))
+    panel.locator("h3", has_text=facts.workloads[other].name).wait_for()
+    panel.locator(".verdict", has_text=decide(scenario, facts).verdict).wait_for()
+
+
+@opens("03_ops_and_cost.ipynb")
+def test_cost_follows_the_price_of_people(notebook, changed, facts):
+    assert barred(notebook.page, OUTPUTS) == []
+    decision = decide(changed("json-chat", money__usd_per_engineer_month=30000), facts)
+    panel = notebook.panel("Engineer (USD a month)")
+    notebook.type("Engineer (USD a month)", "30000")
+    for line in decision.cost.lines:
+        panel.get_by_text(f"{line.total_usd:,.0f} USD").first.wait_for()
+    panel.locator(".verdict", has_text=decision.verdict).wait_for()
+
+
+@opens("04_decision.ipynb")
+def test_decision_ranks_by_another_preference(notebook, changed, facts):
+    assert barred(notebook.page, OUTPUTS) == []
+    panel = notebook.panel("First preference")
+    panel.get_by_label("First preference", exact=True).select_option("privacy")
+    verdict = decide(changed("json-chat", preferences=["privacy"]), facts).verdict
+    panel.locator(".verdict", has_text=verdict).wait_for()
+
+
+@opens("05_confirmation.ipynb")
+def test_confirmation_measures_as_often_as_asked(notebook, lab):
+    pytest.importorskip("xllamacpp")
+    assert barred(notebook.page, OUTPUTS) == []
+    panel = notebook.panel("Requests")
+    notebook.type("Requests", "2")
+    start = panel.get_by_role("button", name="Measure")
+    start.press("Enter")
+    passport = lab.root / "reports" / "this-machine.passport.json"
+    panel.get_by_role("button", name="Measure", disabled=True).wait_for()
+    panel.get_by_role("button", name="Measure", disabled=False).wait_for()
+    measured = Passport.load(passport).results
+    assert measured.requests == 2
+    panel.get_by_text(str(measured.ttft_s)).first.wait_for()
+
+
+@opens("report.ipynb")
+def test_report_notebook_takes_a_name_and_keeps_it(notebook):
+    assert barred(notebook.page, OUTPUTS) == []
+    notebook.replace('"json-chat"', '"apple-one-user"')
+    for _ in range(2):
+        again(notebook)
+        assert notebook.page.locator("h1", has_text=load_scenario("apple-one-user").title).count()
+
+
+@opens("workshop/02_memory.ipynb")
+def test_a_lesson_answers_what_is_typed(notebook):
+    assert barred(notebook.page, OUTPUTS) == []
+    cell = notebook.replace("token_bytes = None", f"token_bytes = {worked.answers()['token']}")
+    cell.locator(OUTPUTS, has_text="not answered yet").wait_for()
+    again(notebook)
+    cell.locator(OUTPUTS, has_text="right: ").wait_for()
+
+
+@opens("workshop/04_three_questions.ipynb")
+def test_a_lesson_holds_a_panel_of_its_own(notebook, changed, facts):
+    notebook.dark()
+    assert barred(notebook.page, OUTPUTS) == []
+    panel = notebook.panel("Data may leave")
+    panel.get_by_label("Data may leave", exact=True).select_option("no")
+    verdict = decide(changed("json-chat", constraints__data_may_leave=False), facts).verdict
+    panel.locator(".verdict", has_text=verdict).wait_for()
+
+
+@pytest.fixture(scope="module", params=REPORTS)
+def report(request, tmp_path_factory):
+    """A rendered report: its file and its scenario."""
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    render_report(request.param, [file], **REPORTS[request.param])
+    return file, load_scenario(request.param)
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_a_report_asks_nobody_and_bars_nobody(browser, report, width):
+    """One request, no complaint, nothing axe objects to, no scrolling sideways; all on paper."""
+    file, scenario = report
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    seen = jupyter.Notebook(page, file.as_uri())
+    page.goto(file.as_uri())
+    assert seen.asked == [file.as_uri()]
+    assert seen.trouble == []
+    assert barred(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert scenario.title in page.get_by_role("heading", level=1).inner_text()
+    folded = page.locator("details table").first
+    shown = "e => e.checkVisibility({contentVisibilityAuto: true})"
+    assert folded.evaluate(shown) is False
+    page.emulate_media(media="print")
+    assert folded.evaluate(shown) is True
     page.close()
-
-
-def _wait_for(address: str, server: subprocess.Popen) -> None:
-    """Wait until the server answers; it may refuse, but it must speak."""
-    while server.poll() is None:
-        try:
-            urllib.request.urlopen(address, timeout=5).close()
-            return
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            continue
-    raise RuntimeError(f"JupyterLab ended with {server.returncode}; see lab.log")

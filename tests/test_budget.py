@@ -27,11 +27,6 @@ GEMMA = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def facts():
-    return load_facts()
-
-
 def ask(release, config=LLAMA_70B, engine="vllm", **rest):
     return launch(engine, release, config, facts=load_facts(), **rest)
 

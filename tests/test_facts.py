@@ -1,13 +1,14 @@
 """The fact base loads, every fact has an origin, and a broken copy is refused by name."""
 
 import shutil
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from stackchoice.errors import FactsError
-from stackchoice.facts import Facts, data_dir, load_facts
+from stackchoice.facts import data_dir, load_facts
 from stackchoice.facts.yaml import read_facts, read_yaml
 
 QWEN = "Qwen/Qwen3.8-27B"
@@ -19,11 +20,6 @@ FEATURES = {
     "json_schema", "tools", "images", "prefix_caching", "metrics", "openai_api",
     "continuous_batching", "tensor_parallel", "speculative_decoding",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def facts() -> Facts:
-    return load_facts()
 
 
 @pytest.fixture
@@ -96,8 +92,10 @@ class TestReferences:
 
     def test_engine_architectures_are_those_of_our_models(self, facts):
         classes = {m.config.value["architectures"][0] for m in facts.models.values()}
-        named = {name for e in facts.engines.values() for name in e.architectures}
-        assert named == classes
+        named = Counter(name for e in facts.engines.values() for name in e.architectures)
+        assert classes <= set(named)
+        # A config of one's own may be of another class; one that two engines name is real.
+        assert min(named[name] for name in set(named) - classes) > 1
 
     def test_file_names_are_slugs(self):
         for folder in ("models", "engines"):

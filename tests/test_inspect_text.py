@@ -130,8 +130,8 @@ def test_the_container_is_the_files_own_method(folder, tmp_path):
     ("engine", "machine", "says"),
     [
         ("vllm", None, "belong together"),
-        ("nosuch", "rtx_5090", "engine 'nosuch' is not known"),
-        ("vllm", "nosuch", "machine 'nosuch' is not known"),
+        ("nosuch", "rtx_5090", "engine 'nosuch' is not in the fact base"),
+        ("vllm", "nosuch", "machine 'nosuch' is not in the fact base"),
     ],
 )
 def test_the_path_needs_both_names(folder, facts, engine, machine, says):

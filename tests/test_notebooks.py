@@ -10,7 +10,8 @@ import pytest
 
 from stackchoice import decide, load_scenario, save_scenario
 from stackchoice.notebooks import notebooks_dir
-from stackchoice.present.report import SECTION_MIME, SECTIONS
+from stackchoice.present.page import SECTION_MIME
+from stackchoice.present.report import SECTIONS
 from stackchoice.score.capacity import ASKS
 
 NOTEBOOKS = sorted(

@@ -1,14 +1,6 @@
 """The log panel: the shipped sample, another path, another chip, and a path that is none."""
 
-import pytest
-
-from stackchoice import load_facts
 from stackchoice.present.logs import BY_TEXT, LogPanel
-
-
-@pytest.fixture(scope="module")
-def facts():
-    return load_facts()
 
 
 def test_the_sample_is_read_and_a_wrong_path_keeps_the_last_result(facts):

@@ -8,11 +8,6 @@ from stackchoice.score.given import Unknown
 from stackchoice.score.logs import asked_for, read_log
 
 
-@pytest.fixture(scope="module")
-def facts():
-    return load_facts()
-
-
 def test_the_public_lines_are_right_in_every_key(facts):
     score = score_public(["read_log"], facts)
     assert [(line.id, line.reason) for line in score.lines if not line.right] == []

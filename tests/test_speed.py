@@ -5,7 +5,7 @@ import pytest
 from stackchoice.facts import Datum, Evidence, Source
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.records import Efficiency
-from stackchoice.fit import batch_one_speed, replica_requests_per_s, request_seconds
+from stackchoice.fit import batch_one_speed, request_seconds, requests_per_s
 from stackchoice.fit.speed import efficiency
 
 SOURCE = Source(url="https://example.org", as_of="2026-01-01")
@@ -94,7 +94,11 @@ def test_a_full_replica_shares_prefill_and_decode_time(qwen, facts):
     model, artifact = qwen
     speed = batch_one_speed(model, artifact, facts.machines["h100_sxm"], SHARES)
     shape = {"cache_bytes": 10**8, "prefill_tokens": 1000, "output_tokens": 100}
-    rate = replica_requests_per_s(speed, artifact, live_sequences=20, **shape)
+    seconds = [
+        request_seconds(speed, artifact, share=end, batch=20, **shape)
+        for end in ("low", "middle", "high")
+    ]
+    rate = requests_per_s(seconds, 20)
     prefill_s = 1000 / speed.prefill.low
     step_s = (artifact.weights_bytes.value + 20 * 10**8) / (
         0.4 * facts.machines["h100_sxm"].bandwidth_gb_per_s.value * 1e9

@@ -20,15 +20,11 @@ def lab_command(
 ) -> None:
     """Open the notebooks in JupyterLab."""
     from stackchoice.facts.yaml import shown_lines
-    from stackchoice.notebooks import notebooks_to_edit
+    from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit
 
     where = notebooks_to_edit(folder)
     print(shown_lines(f"notebooks in {where}"))
-    quiet = (
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.news_url=None",
-    )
-    raise SystemExit(subprocess.call([sys.executable, "-m", "jupyterlab", *quiet, str(where)]))
+    raise SystemExit(subprocess.call([sys.executable, *LAB, str(where)], env=lab_environment()))
 
 
 def doctor_command(as_json: JsonFlag = False) -> None:

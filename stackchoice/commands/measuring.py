@@ -55,6 +55,16 @@ def confirm_command(
     no_floor: Annotated[
         bool, typer.Option("--no-floor", help="Do not calibrate the client first.")
     ] = False,
+    runner: Annotated[
+        str, typer.Option(help="What puts the load on: stackchoice, or aiperf and its workers.")
+    ] = "stackchoice",
+    runner_path: Annotated[
+        Path | None, typer.Option(help="The runner's program or virtual environment.")
+    ] = None,
+    write_only: Annotated[
+        Path | None,
+        typer.Option(help="Measure nothing: write aiperf's files and a Kubernetes job here."),
+    ] = None,
     spend_cap: Annotated[
         str | None, typer.Option(help="Most dollars to spend; needs both prices.")
     ] = None,
@@ -127,10 +137,19 @@ def confirm_command(
         "output_tokens": output_tokens, "prompt_words": prompt_words, "seed": seed,
         "api": "completions" if completions else "chat",
         "connections": "new" if new_connections else "reuse",
-        "floor": not no_floor, "probes": sorted(set(probe or ())),
+        "floor": not no_floor, "runner": runner, "probes": sorted(set(probe or ())),
         "canaries": canaries or ("full" if endpoint else "basic"),
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
+    if write_only:
+        if endpoint is None or model is None:
+            raise EndpointError("--write-only: no endpoint; give --endpoint and --model")
+        from stackchoice.load.aiperf_job import write_job
+        from stackchoice.load.endpoint import Endpoint
+
+        where = Endpoint(base_url=endpoint, model=model, api_key_env=key_variable)
+        print(write_job(where, plan_of(fields), write_only))
+        return
     try:
         done = confirm_all(
             scenario, endpoint_url=endpoint, model=model, key_variable=key_variable, arm=arm,
@@ -138,7 +157,7 @@ def confirm_command(
             whole_plan=not any((streams, rate, constant_rate, replay)),
             reference=Passport.load(reference) if reference else None,
             identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
-            keep_raw=not no_raw, on_line=None if as_json else print,
+            keep_raw=not no_raw, runner_path=runner_path, on_line=None if as_json else print,
         )  # fmt: skip
     except KeyboardInterrupt:  # typer would end without a word
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)

@@ -10,6 +10,7 @@ from stackchoice.confirm.command_engine import CommandEngine
 from stackchoice.confirm.engine import EmbeddedEngine, Engine
 from stackchoice.confirm.requantise import FORMATS, requantised
 from stackchoice.confirm.setup import Pins, installed, model_file
+from stackchoice.confirm.unpack import unpacked
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.place import data_dir
@@ -42,7 +43,8 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
     name
         One of :func:`arm_names`.
     model
-        Folder or repository of the model; for engines other than the embedded one.
+        Folder or repository of the model, for engines other than the embedded one; without it they
+        serve the embedded model, unpacked.
     folder
         Where a format that is made here is kept.
     settings
@@ -51,7 +53,7 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
     Raises
     ------
     InputError
-        For an unknown name, or a missing model.
+        For an unknown name.
     EngineError
         When the engine is not installed.
     """
@@ -73,16 +75,30 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
             f"{name} is unavailable: {other.package} is not installed; run `pip install "
             f"'stackchoice[{other.extra}]'` in an environment of its own or in this one"
         )
+    known = {"settings": {}, "runtime": other.runtime, "runtime_build": version}
     if model is None:
-        raise InputError(f"arm {name!r}: which model? give its folder with --arm-model")
-    beside = Path(sys.executable).parent / other.package
+        pins, source = Pins.read().model, model_file()
+        model = str(unpacked(source, folder))
+        known |= {
+            "model": pins["name"],
+            "artifact": Path(model).name,
+            "weight_format": f"float32 (unpacked here from {pins['weight_format']})",
+        }
+    # Started beside the folder and told its name, so that no passport holds a path of this machine.
+    beside = Path(model).absolute() if Path(model).is_dir() else None
+    served = beside.name if beside else model
     return CommandEngine(
         other.command,
-        model=model,
-        settings={"python": sys.executable, "transformers": str(beside), "model": model},
+        model=served,
+        settings={
+            "python": sys.executable,
+            "transformers": str(Path(sys.executable).parent / other.package),
+            "model": served,
+        },
         ready_path=other.ready_path,
         name=other.runtime,
-        known={"settings": {}, "runtime": other.runtime, "runtime_build": version},
+        known=known,
+        folder=beside.parent if beside else None,
     )
 
 

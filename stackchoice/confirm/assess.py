@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
-from stackchoice.confirm.canary import CanaryOutcome, load_canaries
+from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.judged import held_against, same_weights
-from stackchoice.confirm.passport import Lengths, Passport, Protocol, Validity
+from stackchoice.confirm.passport import Passport, Validity
 from stackchoice.confirm.probed import Found, read_probes
+from stackchoice.confirm.protocol import mean_of, protocol_of
 from stackchoice.confirm.results import (
     DISCARD_RULES,
     MAX_BUSY_SHARE,
@@ -20,7 +19,6 @@ from stackchoice.confirm.results import (
     RULES_SHA256,
     Discard,
     Results,
-    cache_state,
     cached_share,
     discard_reason,
     summarise,
@@ -29,10 +27,9 @@ from stackchoice.confirm.same import other_models, other_server, same_model, sam
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
-from stackchoice.load.arrivals import Closed, Constant, Poisson
 from stackchoice.load.endpoint import Endpoint
-from stackchoice.load.plan import PROMPT_VERSION, Plan
-from stackchoice.load.records import ClientValidity, Failure, Floor, Repetition, Sample
+from stackchoice.load.plan import Plan
+from stackchoice.load.records import ClientValidity, Failure, Floor, Sample
 from stackchoice.load.rules import load_rules
 from stackchoice.load.summary import by_launch, judge_client, repetitions
 from stackchoice.load.untrusted import visible
@@ -54,6 +51,7 @@ def assemble(
     raw_log: str | None = None,
     host: dict[str, Any] | None = None,
     reference: Passport | None = None,
+    runner_release: str | None = None,
 ) -> Passport:
     """Build the passport of a finished run from its events."""
     probes = read_probes([e for e in events if e["step"] == "probed"])
@@ -68,18 +66,26 @@ def assemble(
         "ttft_interval_s": by_launch(found, "ttft_s"),
         "itl_interval_s": by_launch(found, "itl_s"),
         "output_tokens_per_s_interval": by_launch(found, "output_tokens_per_s"),
-        "output_tokens_per_s": _mean(r.output_tokens_per_s for r in found),
-        "requests_per_s": _mean(r.requests_per_s for r in found),
+        "output_tokens_per_s": mean_of(r.output_tokens_per_s for r in found),
+        "requests_per_s": mean_of(r.requests_per_s for r in found),
         **(host or {}),
     })  # fmt: skip
     server = next((ServerInfo(**e["server"]) for e in events if e["step"] == "server"), None)
     identity = _identified(identity, endpoint, server)
-    client = judge_client(found, floor, load_rules())
+    client = judge_client(found, floor, load_rules(), plan.runner)
     validity = _validity(
         events, timed, samples, results, identity, client, floor, probes, reference
     )
-    protocol = _protocol(
-        events, timed, samples, plan, validity, harness_revision, found, endpoint.model
+    protocol = protocol_of(
+        events,
+        timed,
+        samples,
+        plan,
+        validity,
+        harness_revision,
+        found,
+        endpoint.model,
+        runner_release,
     )
     usable = validity.valid and validity.correctness != "failed"
     decode = results.decode_tokens_per_s if usable else None
@@ -251,73 +257,8 @@ def _warnings(
     return said
 
 
-def _protocol(
-    events: list[Event], timed: list[Event], samples: list[Sample], plan: Plan,
-    validity: Validity, harness_revision: str, repetitions: Sequence[Repetition], model: str,
-) -> Protocol:  # fmt: skip
-    cached = validity.largest_cached_share
-    cache, state = cache_state(plan, cached)
-    if cached is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
-        state, cache = "cold", "cold: no prefix cache, by the probe of repeated prefixes"
-    canaries = load_canaries(plan.canaries, model)
-    stamps = [e["started_at"] for e in events if "started_at" in e]
-    return Protocol(
-        plan=plan,
-        prompt_version=PROMPT_VERSION,
-        harness="stackchoice.load: one process, one poll loop, a stamp for each socket read; "
-        f"kept connections carried {sum(bool(e.get('reused')) for e in timed)} of {len(timed)}",
-        harness_revision=harness_revision,
-        scorer_revision=f"canaries {canaries.name} {canaries.version}, sha256:{canaries.sha256}",
-        sampling="greedy: temperature 0",
-        sampling_settings={"temperature": 0},
-        reasoning_policy="the server's default; reasoning tokens count as tokens",
-        output_budget_tokens=plan.output_tokens,
-        input_tokens=_range(s.prompt_tokens for s in samples),
-        output_tokens=_range(s.completion_tokens for s in samples),
-        input_lengths=lengths((s.prompt_tokens for s in samples), f"{plan.prompt_words} words"),
-        output_lengths=lengths(
-            (s.completion_tokens for s in samples), f"at most {plan.output_tokens} tokens"
-        ),
-        concurrency=plan.load.streams if isinstance(plan.load, Closed) else None,
-        rate_per_s=plan.load.rate_per_s if isinstance(plan.load, Constant | Poisson) else None,
-        arrival_pattern=str(plan.load),
-        prefix_cache_state=cache,
-        cache=state,
-        warm_up=f"{plan.warmup} request(s) of the same kind, not counted; nor those sent before "
-        "every stream had begun and after the last timed one had",
-        warm_up_requests=plan.warmup,
-        window_s=_mean(r.duration_s for r in repetitions),
-        requests=plan.requests,
-        repetitions=plan.repetitions,
-        launches=plan.launches,
-        seed=plan.seed,
-        usage_requested=not any(e["step"] == "stream_options_refused" for e in events),
-        started_at=min((e["started_at"] for e in timed), default=None),
-        ended_at=max(stamps, default=None),
-    )
-
-
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
-
-
-def lengths(values: Any, asked: str | None = None) -> Lengths | None:
-    """Summarise token counts; None when neither a count nor what was asked is known."""
-    known = sorted(v for v in values if v is not None)
-    if not known:
-        return Lengths(asked=asked) if asked else None
-    return Lengths(asked=asked, n=len(known), mean=statistics.fmean(known), low=known[0],
-                   p50=statistics.median(known), high=known[-1])  # fmt: skip
-
-
-def _mean(values: Any) -> float | None:
-    known = [v for v in values if v is not None]
-    return statistics.fmean(known) if known else None
-
-
-def _range(values: Any) -> str:
-    known = sorted(v for v in values if v is not None)
-    return f"{known[0]} to {known[-1]} (n = {len(known)})" if known else "unknown"
 
 
 def _number(value: Any) -> int | None:

@@ -38,13 +38,15 @@ class CommandEngine(Engine):
         What fills the places of the command; they go into the passport as given.
     ready_path
         Path that answers with status 200 when the server is ready.
+    folder
+        Where it is started; here, when not given.
     """
 
     def __init__(
         self, command: str | Sequence[str], *, model: str,
         settings: Mapping[str, Any] | None = None, ready_path: str = "/v1/models",
         name: str = "server", known: Mapping[str, Any] | None = None,
-        start_timeout_s: float = 600,
+        start_timeout_s: float = 600, folder: Path | None = None,
     ) -> None:  # fmt: skip
         super().__init__(start_timeout_s=start_timeout_s)
         self.command = shlex.split(command) if isinstance(command, str) else list(command)
@@ -54,7 +56,7 @@ class CommandEngine(Engine):
             )
         self.model, self.settings, self.ready_path = model, dict(settings or {}), ready_path
         self.name, self.known = name, dict(known or {})
-        self._port = 0
+        self._port, self.folder = 0, folder
 
     @property
     def served_name(self) -> str:
@@ -86,8 +88,8 @@ class CommandEngine(Engine):
         line = self.line(self._port)
         log.write(f"+ {shlex.join(line)}\n".encode())
         log.flush()
-        return spawn("stackchoice.confirm.guard", *line, stdout=log, stderr=subprocess.STDOUT,
-                     cwd=os.getcwd())  # fmt: skip
+        return spawn("stackchoice.load.guard", *line, stdout=log, stderr=subprocess.STDOUT,
+                     cwd=self.folder or os.getcwd())  # fmt: skip
 
     def _ready(self, folder: Path) -> str | None:
         address = f"http://127.0.0.1:{self._port}"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from stackchoice.confirm.passport import FORMAT, Passport, PassportError
 from stackchoice.facts.write import write_whole
-from stackchoice.facts.yaml import ordinary
+from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.untrusted import visible
 
 #: 10,000 samples of some kilobytes; anything beyond is no passport.
@@ -45,16 +45,7 @@ def load_passport(path: Path | str) -> Passport:
 
 def read_bounded(path: Path | str, fix: str) -> str:
     """Read a text file of a sane size."""
-    try:
-        with ordinary(Path(path)).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        text = raw.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise PassportError(f"{path}: cannot be read ({reason}); {fix}") from None
-    if len(raw) > MAX_BYTES:
-        raise PassportError(f"{path}: more than {MAX_BYTES} bytes; {fix}")
-    return text
+    return bounded_text(Path(path), MAX_BYTES, PassportError, fix)
 
 
 def _advice(text: str) -> str:
@@ -73,12 +64,20 @@ def _advice(text: str) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a passport, as it is published in ``data/schemas/``."""
-    tree = Passport.model_json_schema(mode="serialization")
+    text = json.dumps(Passport.model_json_schema(mode="serialization"))
+    tree = json.loads(text, object_hook=_without_examples)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Benchmark passport, {FORMAT}",
         **{k: v for k, v in tree.items() if k != "title"},
     }
+
+
+def _without_examples(node: dict[str, Any]) -> dict[str, Any]:
+    """Cut a class's examples in Python off its description."""
+    if isinstance(said := node.get("description"), str):
+        node["description"] = said.partition("\n\nExamples\n")[0]
+    return node
 
 
 def schema_text() -> str:

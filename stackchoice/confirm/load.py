@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from stackchoice.confirm.probes import Prober
 from stackchoice.confirm.serverinfo import ServerInfo, ask_server, refused_key
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
+from stackchoice.load.aiperf_run import AiperfRun
 from stackchoice.load.child import exit_with_parent
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import measure_floor
@@ -35,7 +37,8 @@ _OUT = 1
 class Job(Record):
     """What the child is told: where, how, where to write, and which timed requests exist.
 
-    ``context_tokens`` and ``slots`` are what is configured, where that is known.
+    ``context_tokens`` and ``slots`` are what is configured, where that is known; ``program`` is the
+    other runner's, where the plan names one.
     """
 
     endpoint: Endpoint
@@ -45,6 +48,7 @@ class Job(Record):
     done: tuple[int, ...] = ()
     context_tokens: int | None = None
     slots: int | None = None
+    program: Path | None = None
 
 
 class Launch:
@@ -54,7 +58,8 @@ class Launch:
         self.endpoint, self.plan, self.emit = job.endpoint, job.plan, emit
         self.launch = job.launch
         self.context_tokens, self.slots = job.context_tokens, job.slots
-        self.load = LoadRun(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
+        kind = partial(AiperfRun, program=job.program) if job.program else LoadRun
+        self.load = kind(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
 
     def run(self) -> None:
         """Server, canaries, warm-up, floor, load, first canary again, server again."""
@@ -69,7 +74,8 @@ class Launch:
                 self.emit({"step": "probed", **event})
         self._spending()
         if self.plan.floor:
-            floor = measure_floor(self.plan, service)
+            drive = self.load.drive_reference if isinstance(self.load, AiperfRun) else None
+            floor = measure_floor(self.plan, service, drive)
             self.emit({"step": "floor", "launch": self.launch, "floor": floor.model_dump()})
         self.load.load(service)
         with contextlib.suppress(InputError):  # the spend cap may be reached by now

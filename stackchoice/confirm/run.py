@@ -24,6 +24,7 @@ from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
+from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.journal import Journal, exchange_of, read_events
@@ -62,6 +63,7 @@ def confirm(
     raw_path: Path | str | None = None,
     resume: bool = False,
     reference: Passport | None = None,
+    runner_path: Path | None = None,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Passport:
@@ -94,6 +96,8 @@ def confirm(
     reference
         The passport of the same model on a stack that is trusted: a canary that fails there too is
         beyond the model, and one that it answers is a broken stack.
+    runner_path
+        Program or environment of the runner that the plan names; None looks on the path.
     cancel
         Once it is set the run ends at once, and the passport holds what was measured until then.
     on_progress
@@ -114,6 +118,7 @@ def confirm(
     endpoint = engine.endpoint if engine else target
     assert isinstance(endpoint, Endpoint)
     endpoint.api_key()  # a missing key is said before anything starts
+    program, release = find_aiperf(runner_path) if plan.runner == "aiperf" else (None, None)
     known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
     if engine:
         known = known.seen(engine.identity(), Basis.LAUNCHED, engine.name)
@@ -152,7 +157,7 @@ def confirm(
                 endpoint = engine.endpoint
             pid = engine.pid if engine else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
-                      done=sorted(done.get(launch, ())),
+                      done=sorted(done.get(launch, ())), program=program,
                       context_tokens=_count(known.settings.get("context_tokens")),
                       slots=_count(known.settings.get("slots")))  # fmt: skip
             with _sampled(local, pid) as sampler, closing(_run_child(job, cancel)) as run:
@@ -188,6 +193,7 @@ def confirm(
         restarts=restarts if engine else None,
         raw_log=log.name if log else None,
         reference=reference,
+        runner_release=release,
     )
 
 

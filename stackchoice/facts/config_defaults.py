@@ -1,13 +1,18 @@
-"""What a model class assumes where its config is silent."""
+"""How a ``config.json`` says things, and what its model class assumes where it is silent."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from stackchoice.facts.datum import Evidence, Record, Source
+from stackchoice.facts.files import checked, with_sources
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_facts
+
+#: What a layer keeps: every token, a window, a chunk, a state, or nothing.
+LayerKind = Literal["full", "sliding", "chunked", "recurrent", "none"]
 
 
 class ConfigDefaults(Record):
@@ -19,8 +24,39 @@ class ConfigDefaults(Record):
     source: Source
 
 
+class ConfigKeys(Record):
+    """The vocabulary of ``config.json``; each table is explained in ``data/config_keys.yaml``."""
+
+    names: dict[str, tuple[str, ...]]
+    language_model: tuple[str, ...]
+    silent: tuple[str, ...]
+    draft_layers: tuple[str, ...]
+    experts: tuple[str, ...]
+    experts_per_token: tuple[str, ...]
+    dense_first: tuple[str, ...]
+    expert_lists: dict[str, str | bool]
+    not_modelled: dict[str, str]
+    no_attention: re.Pattern[str]
+    recurrent: re.Pattern[str]
+    layer_lists: re.Pattern[str]
+    harmless_lists: tuple[str, ...]
+    every_layer_slides: tuple[str, ...]
+    later_layers_slide: tuple[str, ...]
+    lightning: tuple[str, ...]
+    kinds: dict[str, LayerKind]
+    letters: dict[str, LayerKind]
+    source: Source
+
+
 @cache
 def class_defaults() -> dict[str, dict[str, Any]]:
     """Return the defaults by model type, a table of the package that no own facts change."""
     rows = read_facts(data_dir() / "config_defaults.yaml")["config_defaults"]
     return {row["id"]: row["values"] for row in rows}
+
+
+@cache
+def config_keys() -> ConfigKeys:
+    """Return the vocabulary, a table of the package that no own facts change."""
+    path = data_dir() / "config_keys.yaml"
+    return checked(ConfigKeys, with_sources(read_facts(path), path)["config_keys"], path)

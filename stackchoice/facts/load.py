@@ -12,7 +12,12 @@ from pydantic import Field
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
-from stackchoice.facts.config_defaults import ConfigDefaults, class_defaults
+from stackchoice.facts.config_defaults import (
+    ConfigDefaults,
+    ConfigKeys,
+    class_defaults,
+    config_keys,
+)
 from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.files import checked, keyed, read_tree, rows_of
@@ -80,6 +85,7 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
     "speed_classes.yaml": ("speed_classes", SpeedClasses),
     "log_columns.yaml": ("log_columns", LogColumns),
     "quant_formats.yaml": ("quant_formats", QuantFormats),
+    "config_keys.yaml": ("config_keys", ConfigKeys),
 }
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
@@ -127,6 +133,7 @@ class Facts(Record):
     measured_devices: dict[str, MeasuredDevice] = {}
     links: dict[str, Link] = {}
     config_defaults: dict[str, ConfigDefaults] = Field(default={}, exclude=True, repr=False)
+    config_keys: ConfigKeys = Field(exclude=True, repr=False)
     speed_classes: SpeedClasses = SpeedClasses()
     tables: dict[str, list[Table]] = Field(default={}, exclude=True, repr=False)
     overlay: list[str] = []
@@ -224,6 +231,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
     class_defaults()  # read with the facts, so that nothing after them reads a file
+    config_keys()
     read: dict[str, Any] = _tree(folder, digest, whole=True)
     lists: dict[str, Any] = {}
     for name in MEMORY:

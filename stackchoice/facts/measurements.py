@@ -137,7 +137,8 @@ class Table(Record):
         packed = self.path.suffix == ".gz"
         text = (gzip.decompress(self.raw) if packed else self.raw).decode()
         record = ROWS[self.path.name]
-        rows = _rows(text, record, self.path) if record else _lines(text)
+        lines = (json.loads(line) for line in text.splitlines() if line)
+        rows = _rows(text, record, self.path) if record else list(lines)
         if not rows:
             raise FactsError(f"{self.path}: holds no row; write some, or remove the file")
         return rows
@@ -163,7 +164,3 @@ def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
                 f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
             ) from None
     return rows
-
-
-def _lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines() if line]

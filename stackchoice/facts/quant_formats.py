@@ -149,6 +149,7 @@ class QuantFormats(Record):
     sampling_adopters: list[Adopter]
     ggml_types: Rows[GgmlType]
     ggml_files: Rows[GgmlFile]
+    gguf_keys: Words[str]
     gguf_windows: Rows[GgufWindow]
     gguf_recurrent: Rows[GgufRecurrent]
 

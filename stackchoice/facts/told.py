@@ -187,7 +187,10 @@ def called(name: str, function: Callable[..., Any], *parts: Any) -> Told:
 
 
 class Working:
-    """The facts and sums of one answer, in the order in which they were used."""
+    """The facts and sums of one answer, in the order in which they were used.
+
+    What it returns are :class:`Told`, typed as Any since they go where plain numbers go.
+    """
 
     def __init__(self) -> None:
         self.facts: list[Cited] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +54,9 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
         When the file is missing, too large, not UTF-8 or not a YAML mapping.
     """
     text = _text(path, MAX_BYTES)
-    try:
+    with _parsing(path):
         _refuse(text, path)
         tree = YAML(typ="rt" if with_lines else "safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        line = (error.problem_mark or error.context_mark).line + 1
-        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
-    except (YAMLError, RecursionError, ValueError) as error:
-        raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
     return _mapping(tree, path)
 
 
@@ -73,18 +70,13 @@ def read_facts(path: Path) -> dict[str, Any]:
     """
     text = _text(path, MAX_FACTS_BYTES)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
+    with _parsing(path):
         # Most files hold no star, and one without has no alias: they are parsed once.
         if "*" in text and any(
             isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)
         ):
             raise YamlError(f"{path}: YAML aliases (*name) are not accepted; write the value out")
         tree = yaml.load(text, Loader=loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
     return _mapping(tree, path)
 
 
@@ -143,20 +135,42 @@ def ordinary(path: Path) -> Path:
     return path
 
 
-def _text(path: Path, limit: int) -> str:
+def bounded_text(path: Path, limit: int, refused: type[StackchoiceError], fix: str) -> str:
+    """Read a text file of at most ``limit`` bytes.
+
+    Raises
+    ------
+    StackchoiceError
+        Of the kind ``refused``, with ``fix``, when the file is missing, too large or not UTF-8.
+    """
     try:
         with ordinary(path).open("rb") as file:  # it may grow meanwhile
             raw = file.read(limit + 1)
         if len(raw) > limit:
-            raise YamlError(f"{path}: too large; a file of {limit} bytes is the limit")
-        return raw.decode("utf-8")
+            raise refused(f"{path}: too large; a file of {limit} bytes is the limit")
+        return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         reason = getattr(error, "strerror", "no such name")
         if isinstance(error, UnicodeDecodeError):
             reason = "not UTF-8 text"
-        raise YamlError(
-            f"{path}: cannot be read ({reason}); give the path of a YAML file"
-        ) from None
+        raise refused(f"{path}: cannot be read ({reason}); {fix}") from None
+
+
+def _text(path: Path, limit: int) -> str:
+    return bounded_text(path, limit, YamlError, "give the path of a YAML file")
+
+
+@contextmanager
+def _parsing(path: Path) -> Iterator[None]:
+    """Say of what either parser refuses where it stands."""
+    try:
+        yield
+    except (MarkedYAMLError, yaml.MarkedYAMLError) as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 0
+        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
+    except (YAMLError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
 
 
 def _mapping(tree: Any, path: Path) -> dict[str, Any]:

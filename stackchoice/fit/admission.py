@@ -50,33 +50,26 @@ class Admission(Record):
     steady_state_note: str = ""
     notes: list[str] = []
 
-    @property
-    def is_quotient(self) -> bool:
-        """Whether this is a plain quotient and no admission rule."""
-        return self.rule == "quotient"
-
 
 def launch(
     engine_id: str,
     release: str | None,
     config: dict[str, Any],
     *,
-    kv_dtype: str | None = None,
-    tp: int = 1,
     settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     facts: Facts | None = None,
     **rest: Any,
 ) -> Launch:
     """Return the launch that the allocators are asked with; no release means the newest known.
 
-    ``rest`` are further fields of ``Launch``.
+    ``settings`` are launch options under the engine's own names, of which an absent one is the
+    release's default; ``rest`` are further fields of ``Launch``.
     """
     facts = facts or load_facts()
     engine = facts.engines.get(engine_id)
     return Launch(
-        engine=engine_id, release=read_release(release, engine), config=config, kv_dtype=kv_dtype,
-        tp=tp, settings=settings or {}, draft_layers=draft_layers, memory=facts.memory, **rest,
+        engine=engine_id, release=read_release(release, engine), config=config,
+        settings=settings or {}, memory=facts.memory, **rest,
     )  # fmt: skip
 
 
@@ -87,12 +80,8 @@ def admit(
     *,
     pool_bytes: int,
     context_tokens: int,
-    kv_dtype: str | None = None,
-    tp: int = 1,
-    settings: dict[str, Any] | None = None,
-    draft_layers: int = 0,
     device: Machine | None = None,
-    facts: Facts | None = None,
+    **rest: Any,
 ) -> Admission:
     """Return how many requests of ``context_tokens`` tokens run at once in ``pool_bytes``.
 
@@ -102,15 +91,12 @@ def admit(
         As text; None for the newest release the fact base knows rules of.
     pool_bytes
         Memory the engine has for its cache, per device of a tensor-parallel group.
-    settings
-        Launch options under the engine's own names; an absent one is the release's default.
     device
         Where a default depends on the device (vLLM's batched tokens); unknown without it.
+    rest
+        As :func:`launch` takes it.
     """
-    asked = launch(
-        engine_id, release, config, kv_dtype=kv_dtype, tp=tp, settings=settings,
-        draft_layers=draft_layers, facts=facts,
-    )  # fmt: skip
+    asked = launch(engine_id, release, config, **rest)
     return admitted(asked, pool_bytes=pool_bytes, context_tokens=context_tokens, device=device)
 
 
@@ -178,12 +164,11 @@ def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
 
 
 def _cells(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    live = llamacpp.fixed_slots(asked, pool, context)
-    one = llamacpp.cells(asked, context, sequences=1, unified=False)
+    one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
     return {
-        "live_sequences": live, "max_concurrency": pool / one.total_bytes,
+        "live_sequences": max(0, pool // one), "max_concurrency": pool / one,
         "block_tokens": asked.need("cell_padding"),
-        "notes": [f"{one.total_bytes:,} B a slot; slots are fixed at the start"],
+        "notes": [f"{one:,} B a slot; slots are fixed at the start"],
     }  # fmt: skip
 
 

@@ -13,12 +13,6 @@ from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.rates import peak_rate
 from stackchoice.fit.runs import SPARSE_BELOW, Run, attention_operations, link_over, set_up
 
-#: The ledger's names of cache types, as the configs of models spell them.
-KV_DTYPES = {
-    "bf16": "bfloat16", "f16": "float16", "fp16": "float16", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
-    "f32": "float32",
-}  # fmt: skip
-
 
 def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
     """Read the ``given`` of a speed question; what it does not say stays None."""
@@ -68,7 +62,7 @@ def _cache_bytes(config: dict[str, Any], kv_dtype: str | None, depth: int) -> fl
     if not config:
         return None
     try:
-        layout = cache_layout(config, kv_dtype=KV_DTYPES.get(kv_dtype or "", kv_dtype))
+        layout = cache_layout(config, kv_dtype)
     except UnknownCacheError:
         return None
     return layout.bytes_per_sequence(depth)

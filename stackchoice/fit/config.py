@@ -5,41 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
-from stackchoice.facts.config_defaults import class_defaults
-
-#: Older notations of the same quantity, in the order they are tried.
-NAMES = {
-    "num_hidden_layers": (
-        "num_hidden_layers",
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "num_transformer_layers",
-    ),
-    "num_attention_heads": (
-        "num_attention_heads",
-        "n_head",
-        "n_heads",
-        "num_heads",
-        "num_query_heads",
-    ),
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
-    "num_key_value_heads": (
-        "num_key_value_heads",
-        "num_kv_heads",
-        "n_head_kv",
-        "kv_n_heads",
-        "num_attention_groups",
-        "num_key_value_heads_per_layer",
-    ),
-    "head_dim": ("head_dim", "attention_head_dim", "kv_channels"),
-}
-
-
-#: Keys of a config that hold the language model's own, the outermost first.
-PARTS = ("thinker_config", "text_config", "llm_config", "language_config")
-#: What a config that stands alone may leave to its class; sizes it has to say itself.
-SILENT = ("sliding_window_pattern", "use_sliding_window", "head_dim", "num_key_value_heads")
+from stackchoice.facts.config_defaults import class_defaults, config_keys
 
 
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +16,7 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
     """
     outer: dict[str, Any] = {}
     inner, nested = config, False
-    for key in PARTS:
+    for key in config_keys().language_model:
         if isinstance(inner.get(key), dict):
             outer = {**outer, **{k: inner[k] for k in ("dtype", "torch_dtype") if k in inner}}
             inner, nested = inner[key], True
@@ -64,9 +30,11 @@ def _with_defaults(text: dict[str, Any], nested: bool) -> dict[str, Any]:
     found = class_defaults().get(kind) if isinstance(kind, str) else None
     if found is None:
         return text
+    keys = config_keys()
     silent = {
         key: value for key, value in found.items()
-        if (nested or key in SILENT) and not any(name in text for name in NAMES.get(key, (key,)))
+        if (nested or key in keys.silent)
+        and not any(name in text for name in keys.names.get(key, (key,)))
     }  # fmt: skip
     if "_sliding_window_pattern" in text:
         silent.pop("sliding_window_pattern", None)
@@ -83,7 +51,7 @@ def _with_layers(text: dict[str, Any]) -> dict[str, Any]:
 
 def read(text: dict[str, Any], key: str) -> Any:
     """Return the value under the key or one of its older names (None when there is none)."""
-    names = NAMES.get(key, (key,))
+    names = config_keys().names.get(key, (key,))
     return next((text[n] for n in names if text.get(n) is not None), None)
 
 
@@ -145,16 +113,9 @@ def kv_heads(text: dict[str, Any]) -> int:
     return need(text, "num_key_value_heads")
 
 
-#: Keys that count draft layers, in the order they are tried.
-DRAFT_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers",
-              "num_mtp_modules", "mtp_num_layers")  # fmt: skip
-#: Keys that count the experts of a mixture, in the words of its config.
-EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
-
-
 def has_experts(config: dict[str, Any]) -> bool:
     """Whether a config counts routed experts: a token touches some of its weights only."""
     text = config.get("text_config")
     holders = (config, text if isinstance(text, dict) else {})
-    counts = [holder.get(key) for holder in holders for key in EXPERTS]
+    counts = [holder.get(key) for holder in holders for key in config_keys().experts]
     return any(isinstance(count, int) and count > 1 for count in counts)

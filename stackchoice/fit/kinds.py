@@ -6,56 +6,13 @@ SGLang's where Transformers has none.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.fit.config import counted, need
-
-#: Config keys of layer kinds whose arithmetic is not modelled; guessing would be wrong.
-NOT_MODELLED = {
-    "cross_attention_layers": "cross-attention layers",
-    "ssm_cfg": "state-space layers in their old notation",
-    "shared_transformer": "a shared attention block",
-    "hybrid_layer_ids": "attention blocks that several layers share",
-    "kv_reuse_group": "layers that reuse another one's cache",
-    "use_cla": "layers that reuse another one's cache",
-    "block_types": "blocks of gated linear recurrence",
-    "mixer_types": "layers of several mixers",
-    "mb_per_layer": "a decoder that reuses one cache",
-    "is_encoder_decoder": "an encoder with a decoder",
-}
-#: Model types without attention whose state is not modelled.
-NO_ATTENTION = re.compile(r"(rwkv|xlstm|retnet|hgrn|gla$|delta_?net|gated_delta)")
-#: Keys of recurrent layers: beside them, a config that names no kinds cannot be all attention.
-RECURRENT_KEYS = re.compile(
-    r"(mamba|ssm_|lru_|lightning|retention|decay_low_rank|attention_hidden_size\Z|conv_L_cache\Z|"
-    r"state_size\Z|time_step_rank\Z|linear_(attn|num|key|value|conv|layer)|kda_|gla_|delta_)"
-)
-#: Per-layer lists that say how a layer caches, by their names.
-LAYER_LISTS = re.compile(r"(attn|attention|mixer|kv_|cache|window|(layer|block)s?_?(type|kind))")
-#: Per-layer lists that such names have, and that do not change a cache.
-HARMLESS_LISTS = ("no_rope_layers", "mlp_layer_types", "moe_layer_freq", "is_moe_layer")
-
-#: Model types whose every layer slides when ``sliding_window`` is set and no list is given.
-EVERY_LAYER_SLIDES = ("mistral", "mixtral", "phi3", "phi4mm", "phimoe", "starcoder2")
-#: Model types whose layers slide from ``max_window_layers`` on.
-LATER_LAYERS_SLIDE = (
-    "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_vl_text",
-    "qwen2_5_vl_text", "qwen2_5_omni_text", "dots1",
-)  # fmt: skip
-
-#: Other names of the same kind in ``layer_types``.
-KINDS = {
-    "full_attention": "full", "attention": "full", "global": "full", "sliding_attention": "sliding",
-    "deepseek_sparse_attention": "full",
-    "sliding": "sliding", "local": "sliding", "chunked_attention": "chunked",
-    "linear_attention": "recurrent", "mamba": "recurrent", "mamba2": "recurrent",
-    "conv": "recurrent", "moe": "none", "mlp": "none", "dense": "none",
-}  # fmt: skip
-#: The letters of ``hybrid_override_pattern``.
-LETTERS = {"M": "recurrent", "*": "full", "-": "none", "E": "none"}
 
 
 def refuse_unread(text: dict[str, Any]) -> None:
@@ -66,10 +23,10 @@ def refuse_unread(text: dict[str, Any]) -> None:
     UnknownCacheError
         With the key and what it means.
     """
-    kind = str(text.get("model_type") or "")
-    if NO_ATTENTION.match(kind.lower()):
+    kind, keys = str(text.get("model_type") or ""), config_keys()
+    if keys.no_attention.match(kind.lower()):
         raise UnknownCacheError(f"model type {kind!r}: the state of its layers is not known here")
-    for key, what in NOT_MODELLED.items():
+    for key, what in keys.not_modelled.items():
         if text.get(key):
             raise UnknownCacheError(
                 f"config key {key!r}: the cache arithmetic of {what} is not in this release; "
@@ -95,9 +52,8 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
         return _coded(text, "hybrid_layer_pattern", layers, {0: "full", 1: "sliding"})
     if text.get("attn_type_list"):  # MiniMax-Text-01
         return _coded(text, "attn_type_list", layers, {0: "recurrent", 1: "full"})
-    if pattern := text.get("hybrid_override_pattern"):
-        return _coded({"hybrid_override_pattern": pattern}, "hybrid_override_pattern", layers,
-                      LETTERS)  # fmt: skip
+    if text.get("hybrid_override_pattern"):
+        return _coded(text, "hybrid_override_pattern", layers, config_keys().letters)
     full = _full_layers(text, layers)
     if full is not None:
         return {"full": full, "recurrent": layers - full}
@@ -112,7 +68,7 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
 
 
 def _coded(
-    text: dict[str, Any], key: str, layers: int, words: dict[Any, str]
+    text: dict[str, Any], key: str, layers: int, words: Mapping[Any, str]
 ) -> dict[str, int]:  # fmt: skip
     """Count the kinds of a per-layer list whose codes are known."""
     codes = counted(text, key, layers)
@@ -151,15 +107,16 @@ def _full_layers(text: dict[str, Any], layers: int) -> int | None:
 
 def _no_kinds(text: dict[str, Any], layers: int) -> None:
     """Raise where keys show several kinds of layers, and none that is read here tells them."""
-    if key := next((k for k, v in text.items() if v and RECURRENT_KEYS.match(k)), None):
+    keys = config_keys()
+    if key := next((k for k, v in text.items() if v and keys.recurrent.match(k)), None):
         raise UnknownCacheError(
             f"config key {key!r} belongs to recurrent layers, and no key that is read here says "
             "which layers those are; the cache size is unknown"
         )
     for key, value in text.items():
         if (
-            isinstance(value, list) and len(value) == layers and key not in HARMLESS_LISTS
-            and LAYER_LISTS.search(key) and any(v != value[0] for v in value)
+            isinstance(value, list) and len(value) == layers and key not in keys.harmless_lists
+            and keys.layer_lists.search(key) and any(v != value[0] for v in value)
         ):  # fmt: skip
             raise UnknownCacheError(
                 f"config key {key!r} differs from layer to layer, and what it means for the cache "
@@ -176,20 +133,21 @@ def _windowed_counts(text: dict[str, Any], layers: int) -> dict[str, int]:
             full = layers // (text.get("no_rope_layer_interval") or 4)
         return {"chunked": layers - full, "full": full}
     window, kind = text.get("sliding_window"), text.get("model_type")
-    uses = text.get("use_sliding_window", kind not in LATER_LAYERS_SLIDE)
+    later = kind in config_keys().later_layers_slide
+    uses = text.get("use_sliding_window", not later)
     if "sliding_window" not in text and text.get("sliding_window_pattern"):
         raise UnknownCacheError(
             f"layers of model type {kind!r} slide, and 'sliding_window' is not in the config"
         )
     if not window or not uses:
         return {"full": layers}
-    if kind in LATER_LAYERS_SLIDE:
+    if later:
         full = min(layers, text.get("max_window_layers", layers))
         return {"full": full, "sliding": layers - full}
     if pattern := (text.get("sliding_window_pattern") or text.get("_sliding_window_pattern")):
         full = _by_letters(pattern, layers) if isinstance(pattern, str) else layers // pattern
         return {"sliding": layers - full, "full": full}
-    if kind not in EVERY_LAYER_SLIDES:
+    if kind not in config_keys().every_layer_slides:
         raise UnknownCacheError(
             "config has 'sliding_window' but neither 'layer_types' nor a pattern; which "
             "layers slide is unknown; take the publisher's full config.json"
@@ -207,6 +165,7 @@ def _by_letters(pattern: str, layers: int) -> int:
 
 
 def _kind(name: str) -> str:
-    if name not in KINDS:
+    kinds = config_keys().kinds
+    if name not in kinds:
         raise UnknownCacheError(f"layer type {name!r}: its cache arithmetic is not known")
-    return KINDS[name]
+    return kinds[name]

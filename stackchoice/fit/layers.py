@@ -122,9 +122,8 @@ def _index_layers(text: dict[str, Any]) -> list[Layers]:
     if not text.get("index_topk"):
         return []
     own = layers
-    if types := text.get("indexer_types"):
-        own = sum(1 for kind in counted({"indexer_types": types}, "indexer_types", layers)
-                  if kind != "shared")  # fmt: skip
+    if text.get("indexer_types"):
+        own = sum(kind != "shared" for kind in counted(text, "indexer_types", layers))
     return [_index(text, own)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.fit.config import head_dim, need
 
 
@@ -16,7 +17,7 @@ def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
     """Return the fields of the recurrent layers of a config ([] when it has none)."""
     if not layers:
         return []
-    if text.get("model_type") in LIGHTNING or text.get("attn_type_list"):
+    if text.get("model_type") in config_keys().lightning or text.get("attn_type_list"):
         return [{"layers": layers, **_lightning(text)}]
     for key, shape in SHAPES.items():
         if text.get(key):
@@ -127,9 +128,6 @@ def _short_conv(text: dict[str, Any]) -> dict[str, Any]:
 def _first(text: dict[str, Any], *names: str) -> int:
     return need(text, next((n for n in names if text.get(n)), names[0]))
 
-
-#: Model types whose linear layers have no key of their own.
-LIGHTNING = ("minimax", "minimax_text_01", "minimax_m1")
 
 #: The config key that tells the kind, in the order they are tried.
 SHAPES = {

@@ -165,24 +165,21 @@ def premises(
         return []
     per_head = sum(g.bytes_per_token for g in keeping) / sum(g.layers for g in keeping) / kv_heads
 
-    def premise(
-        name: str, count: int, wide: int, tokens: float, total: float, true: bool
-    ) -> Premise:
-        return Premise(
-            name=name, layers=count, kv_heads=wide, bytes_per_token=int(tokens),
-            bytes_at_context=int(total), true=true,
-        )  # fmt: skip
-
     every_head, every_layer = layers * heads * per_head, layers * kv_heads * per_head
     real = sum(g.layers for g in layout.groups if g.bytes_per_token)
+    kept = layout.bytes_per_sequence(context_tokens) - layout.state_bytes_per_sequence
+    rows = (
+        ("every query head keeps its own (MHA)", layers, heads, every_head,
+         every_head * context_tokens, False),
+        ("key-value heads in every layer (GQA)", layers, kv_heads, every_layer,
+         every_layer * context_tokens, real == layers and len(layout.groups) == 1),
+        ("the layers that keep tokens, as they are", real, kv_heads, layout.kv_bytes_per_token,
+         kept, True),
+    )  # fmt: skip
     return [
-        premise("every query head keeps its own (MHA)", layers, heads, every_head,
-                every_head * context_tokens, False),
-        premise("key-value heads in every layer (GQA)", layers, kv_heads, every_layer,
-                every_layer * context_tokens, real == layers and len(layout.groups) == 1),
-        premise("the layers that keep tokens, as they are", real, kv_heads,
-                layout.kv_bytes_per_token,
-                layout.bytes_per_sequence(context_tokens) - layout.state_bytes_per_sequence, True),
+        Premise(name=name, layers=count, kv_heads=wide, bytes_per_token=int(tokens),
+                bytes_at_context=int(total), true=true)
+        for name, count, wide, tokens, total, true in rows
     ]  # fmt: skip
 
 

@@ -55,7 +55,8 @@ def weights_bytes(
     sizes["rest"] = parameters - sizes["experts"] - ends
     bits: dict[str, float] = {}
     for parts, form_bits, form in clauses:
-        for part in parts or _everything(form):
+        whole = ("experts", "rest", *(() if form in KEEPS_ENDS else ("embedding",)))
+        for part in parts or whole:
             bits.setdefault(part, form_bits)
     if any("experts" in parts for parts, _, _ in clauses) and not expert_parameters:
         raise UnknownRuleError(f"encoding {encoding!r}: the experts' parameters are not given")
@@ -75,10 +76,6 @@ def _clause(text: str, memory: MemoryFacts) -> tuple[list[str], float, str]:
         raise UnknownRuleError(f"encoding {text.strip()!r}: its bits per weight are not known")
     parts = [part for part, names in PARTS.items() if any(w in names for w in words)]
     return parts, found.bits.value, found.id
-
-
-def _everything(form: str) -> list[str]:
-    return ["experts", "rest"] if form in KEEPS_ENDS else ["experts", "rest", "embedding"]
 
 
 def embedding_parameters(config: dict[str, Any]) -> int:

@@ -1,9 +1,13 @@
-"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, requests as JSONL."""
+"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, records as JSONL.
+
+Raw records hold every event with its stamp, and are judged by this client's own reader.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
@@ -19,7 +23,10 @@ from stackchoice.importers.values import (
     whole,
     words,
 )
+from stackchoice.load.aiperf import exchange_of_record
+from stackchoice.load.reading import read_sample
 from stackchoice.load.records import Sample, Usage
+from stackchoice.load.untrusted import dict_of, text_of
 
 #: Seconds of one unit of a metric.
 UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -35,6 +42,7 @@ HEADERS = {
     "Benchmark Duration": "benchmark_duration", "Error Request Count": "error_request_count",
     "Error Count": "error_request_count", "Goodput": "goodput",
     "Effective Concurrency": "effective_concurrency",
+    "Effective Latency": "effective_latency",
 }  # fmt: skip
 
 
@@ -53,6 +61,11 @@ def is_aiperf_record(tree: dict[str, Any]) -> bool:
         and isinstance(tree.get("metrics"), dict)
         and ("request_start_ns" in tree["metadata"])
     )
+
+
+def is_aiperf_raw(tree: dict[str, Any]) -> bool:
+    """Whether a JSON object is one line of raw records."""
+    return isinstance(tree.get("metadata"), dict) and "start_perf_ns" in tree
 
 
 def read_summary(tree: dict[str, Any]) -> Run:
@@ -85,7 +98,8 @@ def read_summary(tree: dict[str, Any]) -> Run:
         "asked": {"streams": streams, "rate": rate, "kind": kind,
                   "requests": whole(phase.get("requests") or load.get("request_count")),
                   "isl": at(prompts, "isl", "mean"), "osl": at(prompts, "osl", "mean")},
-        "identity": (Found(items={"model": words(model), "endpoint_model": words(model)}),),
+        "identity": (Found(items={"model": words(model), "endpoint_model": words(model),
+                                  "endpoint_url": words(at(config, "endpoint", "urls", 0))}),),
         "concurrency": streams if rate is None else None,
         "rate_per_s": rate,
         "arrival": _arrival(kind, streams, rate),
@@ -94,7 +108,8 @@ def read_summary(tree: dict[str, Any]) -> Run:
         "output_lengths": _lengths(tree, "output_sequence_length", at(prompts, "osl", "mean")),
         "warm_up": "none configured" if config.get("phases") and warm is None else None,
         "warm_up_requests": whole(at(warm, "requests")),
-        "prompts": words(at(config, "datasets", 0, "type")),
+        "prompts": words(at(config, "datasets", 0, "format") or at(config, "datasets", 0, "type")),
+        "cached_share": number(at(tree, "overall_usage_prompt_cache_read_pct", "avg"), 0.01),
         "seed": whole(at(tree, "run_info", "random_seed")),
         "started_at": words(tree.get("start_time")), "ended_at": words(tree.get("end_time")),
         "broken": tuple(broken),
@@ -117,6 +132,7 @@ def _figures(tree: dict[str, Any]) -> Run:
         itl_s=_metric(tree, "inter_token_latency", done),
         gap_s=_metric(tree, "inter_chunk_latency", done),
         end_to_end_s=_metric(tree, "request_latency", done),
+        intended_end_to_end_s=_metric(tree, "effective_latency", done),
         output_tokens_per_s=number(at(tree, "output_token_throughput", "avg")),
         requests_per_s=number(at(tree, "request_throughput", "avg")),
         achieved_concurrency=number(at(tree, "effective_concurrency", "avg")),
@@ -153,9 +169,9 @@ def read_csv(text: str) -> Run:
 
 def read_records(lines: list[dict[str, Any]]) -> Run:
     """Read ``profile_export.jsonl``: one line for each request."""
-    timed = [x for x in lines if x["metadata"].get("benchmark_phase", "profiling") == "profiling"]
+    timed = _profiled(lines)
     good = [x for x in timed if not x.get("error")]
-    samples = tuple(s for s in (_sample(x["metrics"]) for x in good) if s)
+    samples = tuple(s for s in map(_sample, good) if s)
     starts = [number(x["metadata"].get("request_start_ns"), 1e-9) for x in timed]
     ends = [number(x["metadata"].get("request_end_ns"), 1e-9) for x in timed]
     known = [v for v in (*starts, *ends) if v is not None]
@@ -167,6 +183,7 @@ def read_records(lines: list[dict[str, Any]]) -> Run:
         warm_up_requests=(len(lines) - len(timed)) or None, duration_s=seconds,
         ttft_s=spread_of(s.ttft_s for s in samples), itl_s=spread_of(s.itl_s for s in samples),
         end_to_end_s=spread_of(s.end_to_end_s for s in samples),
+        intended_end_to_end_s=spread_of(s.intended_end_to_end_s for s in samples),
         gap_s=spread_of(s.gap_median_s for s in samples),
         input_lengths=lengths([s.prompt_tokens for s in samples]),
         output_lengths=lengths([s.completion_tokens for s in samples]),
@@ -176,7 +193,51 @@ def read_records(lines: list[dict[str, Any]]) -> Run:
     )  # fmt: skip
 
 
-def _sample(metrics: dict[str, Any]) -> Sample | None:
+def _profiled(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [x for x in lines if x["metadata"].get("benchmark_phase", "profiling") == "profiling"]
+
+
+def read_raw(lines: list[dict[str, Any]]) -> Run:
+    """Read ``profile_export_raw.jsonl``: what came, event by event, and when."""
+    timed = _profiled(lines) or lines
+    exchanges = [exchange_of_record(x)[1] for x in timed]
+    bodies = [dict_of(x.get("payload")) for x in timed]
+    found = [read_sample(x, b) for x, b in zip(exchanges, bodies, strict=True)]
+    good = [s for s in found if s.failure is None]
+    seconds = (max(x.ended_ns for x in exchanges) - min(x.sent_ns for x in exchanges)) / 1e9 or None
+    counted = [s.completion_tokens for s in good]
+    tokens = sum(n or 0 for n in counted) if counted and None not in counted else None
+    shares = [s.cached_tokens / s.prompt_tokens for s in good
+              if s.cached_tokens is not None and s.prompt_tokens]  # fmt: skip
+    sampling = [{k: v for k, v in plain(b).items() if k in SAMPLING} for b in bodies]
+    models = {text_of(b.get("model")) for b in bodies}
+    model = words(models.pop()) if len(models) == 1 else None
+    agent = words(at(timed[0], "request_headers", "User-Agent")) if timed else None
+    first = min(number(x["metadata"].get("request_start_ns"), 1e-9) or 0 for x in timed)
+    return Run(
+        harness="aiperf-raw", harness_version=agent.removeprefix("aiperf/") if agent else None,
+        identity=(Found(items={"model": model, "endpoint_model": model}),),
+        sampling=sampling[0] if all(s == sampling[0] for s in sampling) else None,
+        requests=len(timed), completed=len(good), failed=len(timed) - len(good),
+        failures={f.value: n for f, n in Counter(s.failure for s in found if s.failure).items()},
+        warm_up_requests=(len(lines) - len(timed)) or None, duration_s=seconds,
+        **{name: spread_of(getattr(s, name) for s in good) for name in (
+            "ttft_s", "itl_s", "end_to_end_s", "intended_end_to_end_s", "decode_tokens_per_s",
+            "prefill_tokens_per_s")},
+        gap_s=spread_of(s.gap_median_s for s in good),
+        input_lengths=lengths([s.prompt_tokens for s in good]),
+        output_lengths=lengths([s.completion_tokens for s in good]),
+        cached_share=max(shares, default=None),
+        requests_per_s=len(good) / seconds if seconds else None,
+        output_tokens_per_s=tokens / seconds if tokens and seconds else None,
+        samples=tuple(found), started_at=str(first),
+        notes=("raw records: the load that was asked for is not in them",),
+    )  # fmt: skip
+
+
+def _sample(record: dict[str, Any]) -> Sample | None:
+    metrics, about = record["metrics"], record["metadata"]
+
     def get(tag: str) -> float | None:
         found = metrics.get(tag) or {}
         value = found.get("value") if isinstance(found, dict) else None
@@ -189,9 +250,14 @@ def _sample(metrics: dict[str, Any]) -> Sample | None:
     gaps = sorted(g for g in map(number, gaps if isinstance(gaps, list) else ()) if g is not None)
     unit = UNITS.get(str(at(metrics, "inter_chunk_latency", "unit")), 1.0)
     out = whole(get("output_sequence_length"))
+    let_go, start = (number(about.get(k), 1e-9) for k in ("credit_issued_ns", "request_start_ns"))
+    late = None if let_go is None or start is None else max(0.0, start - let_go)
+    whole_s = get("request_latency") or 0.0
     return Sample(
         ttft_s=get("time_to_first_token"), end_to_end_s=get("request_latency"), itl_s=itl or None,
         decode_tokens_per_s=1 / itl if itl else None,
+        intended_end_to_end_s=None if late is None else whole_s + late,
+        cached_tokens=whole(get("usage_prompt_cache_read_tokens")),
         gap_median_s=gaps[len(gaps) // 2] * unit if gaps else None,
         prompt_tokens=whole(get("input_sequence_length")), completion_tokens=out,
         usage=Usage.MISSING if out is None else Usage.REPORTED,
@@ -228,4 +294,6 @@ def _arrival(kind: str | None, streams: int | None, rate: float | None) -> str |
         shape = {"poisson": "Poisson arrivals", "constant": "constant arrivals"}.get(kind or "")
         cap = f", at most {streams} in flight" if streams else ""
         return f"open loop: {shape or 'arrivals'}, {rate:g} a second{cap}"
+    if kind == "fixed_schedule":
+        return "open loop: the schedule of a file"
     return f"closed loop of {streams} streams" if streams else None

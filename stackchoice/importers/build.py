@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,22 @@ from stackchoice.confirm.passport import Passport, Protocol, Validity
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Source
-from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import read_yaml, shown
+from stackchoice.facts.yaml import shown
 from stackchoice.importers import aiperf, guidellm, llamabench, serving
 from stackchoice.importers.run import Run
 from stackchoice.importers.values import number, rows
-from stackchoice.load.records import Repetition, Spread
+from stackchoice.load.harnesses import harness
+from stackchoice.load.records import Failure, Repetition, Spread
 
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
-    "AIPerf (profile_export_aiperf.json or .csv, profile_export.jsonl)",
+    "AIPerf (profile_export_aiperf.json or .csv, profile_export.jsonl, profile_export_raw.jsonl)",
     "llama-bench (JSON, JSONL, CSV, Markdown)",
 )  # fmt: skip
 #: Requests of one file that are kept singly; a summary of all of them is kept in any case.
 MAX_SAMPLES = 20_000
+#: A harness whose raw records are read: its own figures are not used.
+RAW = "-raw"
 SPREADS = ("ttft_s", "itl_s", "gap_s", "end_to_end_s", "intended_end_to_end_s",
            "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
 
@@ -101,6 +104,8 @@ def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
         raise InputError(f"{shown(name)}: is a passport already; give it to `stackchoice compare`")
     if all(map(llamabench.is_llamabench, trees)):
         return llamabench.read_tests(trees)
+    if all(map(aiperf.is_aiperf_raw, trees)):
+        return [aiperf.read_raw(trees)]
     if all(map(aiperf.is_aiperf_record, trees)):
         return [aiperf.read_records(trees)]
     if len(trees) == 1 and guidellm.is_guidellm(first):
@@ -154,13 +159,16 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
     identity = Identity()
     for found in first.identity:
         identity = identity.seen(found.items, found.basis, found.where)
-    about = read_yaml(data_dir() / "harnesses.yaml")["harnesses"][first.harness]
-    protocol = _protocol(runs, about)
+    name, faults = harness(
+        first.harness.removesuffix(RAW), first.harness_version,
+        own_figures=not first.harness.endswith(RAW),
+    )  # fmt: skip
+    protocol = _protocol(runs, name, faults)
     identity, protocol = _declare(identity, protocol, declared)
     results = _results(runs)
     failed = [r.failed for r in runs]
     warnings = [w for r in runs for w in r.warnings]
-    if any(failed):
+    if any(r.failed and r.failures is None for r in runs):
         warnings.append(f"{sum(f or 0 for f in failed)} requests failed; the file does not say in "
                         "which class")  # fmt: skip
     broken = tuple(b for r in runs for b in r.broken)
@@ -177,6 +185,7 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
             most_in_flight=max(
                 (r.achieved_concurrency for r in runs if r.achieved_concurrency), default=None
             ),
+            failures=_classes(runs),
             realised_kv_tokens=identity.kv_pool_tokens,
             realised_context_tokens=identity.context_tokens,
             realised_slots=identity.slots,
@@ -187,13 +196,21 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
             s.model_copy(update={"repetition": i})
             for i, r in enumerate(runs) for s in r.samples
         )[:MAX_SAMPLES],
-        source=Source(title=f"{about['name']}, file {shown(path.name, 200)}",
+        source=Source(title=f"{name}, file {shown(path.name, 200)}",
                       as_of=day, note=note),
         notes=tuple(dict.fromkeys(n for r in runs for n in r.notes)),
     )  # fmt: skip
 
 
-def _protocol(runs: list[Run], about: dict[str, Any]) -> Protocol:
+def _classes(runs: list[Run]) -> dict[str, int]:
+    """Failures by class, where every run counted them."""
+    if any(r.failures is None for r in runs):
+        return {}
+    total = sum((Counter(r.failures) for r in runs), Counter[str]())
+    return {f.value: total[f.value] for f in Failure}
+
+
+def _protocol(runs: list[Run], name: str, faults: tuple[str, ...]) -> Protocol:
     run = runs[0]
     cached = run.cached_share
     cache = None if cached is None else "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
@@ -202,11 +219,9 @@ def _protocol(runs: list[Run], about: dict[str, Any]) -> Protocol:
         sampling = ", ".join(f"{k} {v}" for k, v in run.sampling.items())
     return Protocol(
         prompt_version=run.prompts,
-        harness=about["name"],
+        harness=name,
         harness_revision=run.harness_version,
-        harness_faults=tuple(
-            f"{' '.join(f['text'].split())} ({f['url']})" for f in about["faults"]
-        ),
+        harness_faults=faults,
         sampling=sampling,
         sampling_settings=run.sampling,
         input_lengths=run.input_lengths,

@@ -44,6 +44,7 @@ class Run(Record):
     requests: int | None = None
     completed: int | None = None
     failed: int | None = None
+    failures: dict[str, int] | None = None
     duration_s: float | None = None
     ttft_s: Spread | None = None
     itl_s: Spread | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ from stackchoice.load.wire import Exchange, Limits
 #: Seconds that a calibration takes, and the longest request in it.
 _SECONDS = 2.0
 _LONGEST_S = 0.4
+Drives = Callable[[Endpoint, Load, int, Script, Plan], tuple[dict[str, Sample], ClientHealth]]
 _LIMITS = Limits(connect_s=10, idle_s=10, total_s=30)
 
 
@@ -49,8 +50,8 @@ def truth_of(endpoint: Endpoint) -> dict[str, Any]:
     return dict(json.loads(body_text(endpoint.get("/truth", _LIMITS))[2]))
 
 
-def measure_floor(plan: Plan, service: Service) -> Floor:
-    """Calibrate the client for some two seconds at the planned load.
+def measure_floor(plan: Plan, service: Service, drive: Drives | None = None) -> Floor:
+    """Calibrate the client, or what ``drive`` puts on, for some two seconds at the planned load.
 
     TTFT and ITL of the reference are those that the warm-up saw, and shorter where a request would
     take too long: reads a second are then as many (open loop, closed loop) and requests more.
@@ -71,8 +72,15 @@ def measure_floor(plan: Plan, service: Service) -> Floor:
         count = max(10, round(load.rate_per_s * _SECONDS))
     script = Script(ttft_s=ttft, itl_s=itl, tokens=tokens)
     with reference_server(script) as endpoint:
-        samples, health = drive_reference(endpoint, load, count, script, plan)
+        samples, health = (drive or drive_reference)(endpoint, load, count, script, plan)
         return compare(str(load), samples, truth_of(endpoint), health)
+
+
+def reference_body(endpoint: Endpoint, script: Script, plan: Plan, ours: str) -> dict[str, Any]:
+    """One request to the reference server, which logs it under an id of ours."""
+    body = plan.body(f"floor/{ours}", "0" * 8, output_tokens=script.tokens)
+    usage = {"stream_options": {"include_usage": True}}
+    return {**body, "model": endpoint.model, "stream": True, "user": ours, **usage}
 
 
 def drive_reference(
@@ -83,11 +91,7 @@ def drive_reference(
     kept: list[tuple[int, Exchange]] = []
 
     def make(phase: Phase, number: int) -> bytes:
-        body = {
-            **plan.body(f"floor/{number}", "0" * 8, output_tokens=script.tokens),
-            "model": endpoint.model, "stream": True, "user": f"{phase}/{number}",
-            "stream_options": {"include_usage": True},
-        }  # fmt: skip
+        body = reference_body(endpoint, script, plan, f"{phase}/{number}")
         return endpoint.request("POST", endpoint.path_of(body), body,
                                 close=plan.connections == "new")  # fmt: skip
 

@@ -60,7 +60,8 @@ class Plan(Record):
     silence too. ``connections`` are kept for later requests where the last request before the load
     found that the server keeps them, or opened anew for each; a TTFT never holds the opening, the
     latencies from the intended start do. ``canaries`` is a shipped set, a file or a folder.
-    ``probes`` are sent once, before the load: they ask the server for its limits.
+    ``probes`` are sent once, before the load: they ask the server for its limits. ``runner`` says
+    what puts the load on; canaries, probes and warm-up are this client's in any case.
     """
 
     load: Load = Closed()
@@ -74,6 +75,7 @@ class Plan(Record):
     api: Literal["chat", "completions"] = "chat"
     prompts: Literal["own", "same"] = "own"
     connections: Literal["reuse", "new"] = "reuse"
+    runner: Literal["stackchoice", "aiperf"] = "stackchoice"
     floor: bool = True
     spend: SpendCap | None = None
     canaries: str = Field(default="basic", min_length=1)

@@ -194,7 +194,9 @@ class Spread(Record):
 
 
 class ClientHealth(Record):
-    """How well the client itself kept up while the load was on. All of it is measured.
+    """How well the client itself kept up while the load was on.
+
+    All of it is measured; None where another runner put the load on and does not tell.
 
     Attributes
     ----------
@@ -216,15 +218,15 @@ class ClientHealth(Record):
         Requests a second of an open loop as drawn for this run, and as really sent.
     """
 
-    loop_lag_p99_s: float
-    loop_lag_max_s: float
-    read_wait_p99_s: float
-    read_wait_max_s: float
-    slip_p99_s: float
-    slip_max_s: float
-    largest_burst: int = 0
-    cpu_share: float
-    peak_connections: int
+    loop_lag_p99_s: float | None = None
+    loop_lag_max_s: float | None = None
+    read_wait_p99_s: float | None = None
+    read_wait_max_s: float | None = None
+    slip_p99_s: float | None = None
+    slip_max_s: float | None = None
+    largest_burst: int | None = None
+    cpu_share: float | None = None
+    peak_connections: int | None = None
     file_limit: int | None = None
     asked_concurrency: int | None = None
     achieved_concurrency: float | None = None

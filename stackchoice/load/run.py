@@ -85,11 +85,11 @@ class LoadRun:
         InputError
             When the spend cap does not allow it.
         """
-        request = self._request(body)
+        request = self.request_of(body)
         started, measured, sample = self._once(request, expect_stop)
         if self.asks_usage and _may_dislike_stream_options(sample):
             self.asks_usage = False
-            without = self._request(body)
+            without = self.request_of(body)
             again = self._once(without, expect_stop)
             if again[2].status == 200:  # else it was not the stream options
                 self.emit({"step": "stream_options_refused", "detail": sample.failure_detail})
@@ -102,7 +102,8 @@ class LoadRun:
 
     def request_of(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return a body as it is sent: with model, streaming and the wish for usage."""
-        return self._request(body)
+        request = {"model": self.endpoint.model, **body, "stream": True}
+        return request | ({"stream_options": {"include_usage": True}} if self.asks_usage else {})
 
     def may_send(self, request: dict[str, Any]) -> bool:
         """Whether the spend cap allows this request; what it may cost is taken from it."""
@@ -181,7 +182,7 @@ class LoadRun:
 
         drive = Drive(
             loop, plan.load, numbers, lambda phase, n: self._bytes(phase, n, service), done,
-            service_s=service.end_to_end_s, schedule=self._schedule(repetition, numbers),
+            service_s=service.end_to_end_s, schedule=self.schedule(repetition, numbers),
             may_send=lambda phase, n, size: self.meter.take(
                 (phase, n), size, self._most_tokens(phase, n)
             ),
@@ -198,7 +199,8 @@ class LoadRun:
     def _emit_health(self, marks: dict[str, Any], health: dict[str, Any], **more: Any) -> None:
         self.emit({"step": "health", **marks, "health": health, **more})
 
-    def _schedule(self, repetition: int, numbers: list[int]) -> Iterable[float]:
+    def schedule(self, repetition: int, numbers: list[int]) -> Iterable[float]:
+        """Seconds after the start at which requests of an open loop are due."""
         load = self.plan.load
         if isinstance(load, Closed):
             return ()
@@ -212,7 +214,10 @@ class LoadRun:
             return self.arrivals[number % self.plan.requests].output_tokens
         return self.plan.output_tokens
 
-    def _body(self, phase: str, number: int, service: Service | None = None) -> dict[str, Any]:
+    def body(
+        self, number: int, service: Service | None = None, phase: Phase = "timed"
+    ) -> dict[str, Any]:
+        """Build a request of the load, as yet without model and streaming."""
         words = tokens = None
         if phase == "timed" and self.arrivals:
             arrival = self.arrivals[number % self.plan.requests]
@@ -222,13 +227,9 @@ class LoadRun:
         return self.plan.body(seed, secrets.token_hex(4), words=words, output_tokens=tokens)
 
     def _bytes(self, phase: Phase, number: int, service: Service) -> bytes:
-        body = self._request(self._body(phase, number, service))
+        body = self.request_of(self.body(number, service, phase))
         path = self.endpoint.path_of(body)
         return self.endpoint.request("POST", path, body, close=not self.keeps)
-
-    def _request(self, body: dict[str, Any]) -> dict[str, Any]:
-        request = {"model": self.endpoint.model, **body, "stream": True}
-        return request | ({"stream_options": {"include_usage": True}} if self.asks_usage else {})
 
     def _once(self, request: dict[str, Any], expect_stop: bool) -> tuple[str, Exchange, Sample]:
         gc.collect()

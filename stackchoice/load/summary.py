@@ -22,6 +22,9 @@ from stackchoice.load.stats import Nested, nested
 
 Event = dict[str, Any]
 
+#: What to do where one process of this client is not enough.
+OUTGROWN = ", --runner aiperf (its workers take more than one core), or another machine"
+
 
 def repetitions(
     timed: Sequence[tuple[Event, Sample]], events: Iterable[Event], plan: Plan, model: str
@@ -102,14 +105,17 @@ def by_launch(found: Sequence[Repetition], what: str) -> Nested | None:
     return nested(list(launches.values()))
 
 
-def judge_client(found: Sequence[Repetition], floor: Floor | None, rules: Rules) -> ClientValidity:
+def judge_client(
+    found: Sequence[Repetition], floor: Floor | None, rules: Rules, runner: str = "stackchoice"
+) -> ClientValidity:
     """Hold the client's health and floor against the rules; too slow and too fast both count."""
+    cure = f"use fewer streams{OUTGROWN if runner == 'stackchoice' else ' or a larger machine'}"
     reasons: list[str] = []
     for r in found:
         where = f"repetition {r.launch + 1}.{r.number + 1}: " if len(found) > 1 else ""
         ttft = r.ttft_s.median if r.ttft_s else None
         if r.health:
-            reasons += [where + text for text in _of_health(r.health, ttft, rules)]
+            reasons += [where + text for text in _of_health(r.health, ttft, rules, cure)]
         else:
             reasons.append(f"{where}the client's own health is unknown")
         if r.client_faults > rules.limit("client_fault_share") * r.requests:
@@ -118,7 +124,11 @@ def judge_client(found: Sequence[Repetition], floor: Floor | None, rules: Rules)
             )
     ttfts = [r.ttft_s.median for r in found if r.ttft_s]
     if floor and ttfts:
-        reasons += _of_floor(floor, min(ttfts), rules)
+        reasons += _of_floor(floor, min(ttfts), rules, cure)
+    if floor is None and any(r.health and r.health.loop_lag_p99_s is None for r in found):
+        reasons.append(
+            f"{runner} tells too little of its own health, and its floor was not measured"
+        )
     return ClientValidity(
         valid=not reasons,
         reasons=reasons,
@@ -127,35 +137,35 @@ def judge_client(found: Sequence[Repetition], floor: Floor | None, rules: Rules)
     )
 
 
-def _of_health(health: ClientHealth, ttft_s: float | None, rules: Rules) -> list[str]:
+def _of_health(health: ClientHealth, ttft_s: float | None, rules: Rules, cure: str) -> list[str]:
     said = []
     for what, asked, achieved, limit in (
         ("concurrency", health.asked_concurrency, health.achieved_concurrency, "concurrency_error"),
         ("rate", health.asked_rate_per_s, health.achieved_rate_per_s, "rate_error"),
     ):
-        if asked and achieved and abs(achieved / asked - 1) > rules.limit(limit):
+        if asked and achieved is not None and abs(achieved / asked - 1) > rules.limit(limit):
             said.append(f"{what} asked {asked:.4g}, achieved {achieved:.4g}")
     for what, value in (("loop lag", health.loop_lag_p99_s), ("send slip", health.slip_p99_s)):
         allowed = max(rules.limit("lag_least_s"), rules.limit("lag_share_of_ttft") * (ttft_s or 0))
-        if value > allowed:
+        if value is not None and value > allowed:
             said.append(
                 f"client {what} p99 {value * 1e3:.1f} ms, more than {allowed * 1e3:.1f} ms; the "
-                "machine is too busy for this load"
+                f"machine is too busy for this load; {cure}"
             )
-    if health.asked_rate_per_s and health.largest_burst > rules.limit("burst"):
+    if health.asked_rate_per_s and (health.largest_burst or 0) > rules.limit("burst"):
         said.append(f"{health.largest_burst} late requests were sent at once")
     return said
 
 
-def _of_floor(floor: Floor, ttft_s: float, rules: Rules) -> list[str]:
+def _of_floor(floor: Floor, ttft_s: float, rules: Rules, cure: str) -> list[str]:
     said = []
     if abs(floor.ttft_excess_s) > rules.limit("floor_ttft_error") * ttft_s:
         said.append(
             f"client floor: TTFT is {floor.ttft_excess_s * 1e3:+.1f} ms off here at this load, too "
-            f"much for a TTFT of {ttft_s * 1e3:.1f} ms; use fewer streams or another machine"
+            f"much for a TTFT of {ttft_s * 1e3:.1f} ms; {cure}"
         )
     if floor.itl_error is not None and abs(floor.itl_error) > rules.limit("floor_itl_error"):
-        said.append(f"client floor: ITL is {floor.itl_error:+.1%} off here at this load")
+        said.append(f"client floor: ITL is {floor.itl_error:+.1%} off here at this load; {cure}")
     return said
 
 

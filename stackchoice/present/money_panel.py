@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ipywidgets
 
 from stackchoice.choose import Decision, decide
@@ -67,15 +65,14 @@ class MoneyPanel(Panel):
             fields[path] = dropdown(label, [(name, name) for name in names], values[path])
         super().__init__(facts, fields, values)
 
-    result: Decision
+    result: tuple[Scenario, Decision]
 
     @property
     def decision(self) -> Decision:
         """The last valid result."""
-        decision: Decision = self.result[1]
-        return decision
+        return self.result[1]
 
-    def _answer(self, values: dict[str, str]) -> Any:
+    def _answer(self, values: dict[str, str]) -> tuple[Scenario, Decision]:
         scenario = self.start
         for path, text in values.items():
             if text != shown(self.start, path):

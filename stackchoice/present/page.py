@@ -60,10 +60,10 @@ class Picture:
         return charts.frame_of(self.chart)
 
     def _ipython_display_(self) -> None:
-        from IPython.display import HTML, display
+        from IPython.display import display
 
         display(self.chart)
-        display(HTML(section("picture", drawn=(self.chart, self.spoken)).html))
+        display(section("picture", drawn=(self.chart, self.spoken)))
 
 
 class Reasons:
@@ -136,11 +136,15 @@ def engine_name(engine_id: str) -> str:
 
 
 def figure(drawn: Drawn) -> Markup:
-    """Return a chart as inline SVG in a figure that reads its text, and unfolds its numbers."""
-    chart, spoken = drawn
-    return Markup('<figure role="img" aria-label="{}">{}</figure>{}').format(
-        visible(spoken, LONGEST), Markup(visible(charts.to_svg(chart), 2**24)), numbers_of(drawn)
-    )
+    """Return a chart as inline SVG in a figure that reads its text, and unfolds its numbers.
+
+    A page reads the label of the figure; a PDF takes the title of the drawing.
+    """
+    opening, drawing = visible(charts.to_svg(drawn[0]), 2**24).split(">", 1)
+    return Markup(
+        '<figure role="img" aria-label="{0}">{1} aria-hidden="true"><title>{0}</title>{2}</figure>'
+        "{3}"
+    ).format(visible(drawn[1], LONGEST), Markup(opening), Markup(drawing), numbers_of(drawn))
 
 
 def numbers_of(drawn: Drawn) -> Markup:

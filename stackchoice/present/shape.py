@@ -14,7 +14,7 @@ PHASES = {"prefill": ("prefill_s", "#0b4f8a", "#ffffff"), "decode": ("decode_s",
 RESOURCES = {
     "compute": ("compute", "#0b4f8a", "#ffffff"),
     "bandwidth": ("bandwidth", "#a9d5f2", INK),
-    "capacity": ("capacity", "#d55e00", "#ffffff"),
+    "capacity": ("capacity", "#b85000", "#ffffff"),
 }
 ENDS = {"low": "fast end", "middle": "middle", "high": "slow end"}
 #: The inputs that a volume rests on, in the order in which people ask for them.

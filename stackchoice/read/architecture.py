@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import Field
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
-from stackchoice.fit.config import DRAFT_KEYS, NAMES, model_dtype, read, text_config
+from stackchoice.fit.config import model_dtype, read, text_config
 from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
@@ -104,7 +105,7 @@ def cache_kind(layers: list[Layers]) -> str:
 def draft_layers(config: dict[str, Any]) -> int:
     """Return the layers of the model's own draft head (0 where the config has none)."""
     for holder in (text_config(config), config):
-        for key in DRAFT_KEYS:
+        for key in config_keys().draft_layers:
             if (number := count_of(holder.get(key))) is not None:
                 return number
     return 0
@@ -122,7 +123,7 @@ def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding
             "the cache keeps a latent; neither head_dim nor num_key_value_heads counts",
             ("head_dim", size), ("num_key_value_heads", heads), kind="note",
         ))  # fmt: skip
-    other = next((k for k in NAMES["head_dim"] if text.get(k) is not None), None)
+    other = next((k for k in config_keys().names["head_dim"] if text.get(k) is not None), None)
     if other not in (None, "head_dim") and not latent:
         notes.append(finding(
             "head_dim_key_differs", f"the head size stands under {other!r}, not under 'head_dim'",

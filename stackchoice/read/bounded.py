@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from stackchoice.errors import CheckpointError
 from stackchoice.facts.yaml import shown
@@ -71,17 +73,24 @@ def _is_text(tree: Any) -> bool:
     return True
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of a checkpoint; what the system refuses is refused in our words."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     """Read a whole small file, never more than ``limit`` bytes."""
     size = file_size(path)
     if size > limit:
         refuse(path, f"has {size:,} bytes; {limit:,} is the limit for this kind of file",
                "name another file, or download it again")  # fmt: skip
-    try:
-        with path.open("rb") as file:
-            raw = file.read(size + 1)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        raw = file.read(size + 1)
     if len(raw) > size:
         refuse(path, "grew while it was read", "wait for the download to end")
     return raw
@@ -89,11 +98,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 def read_start(path: Path, length: int) -> bytes:
     """Return the first bytes of a file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(length)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        return file.read(length)
 
 
 def root_of(folder: Path) -> Path:

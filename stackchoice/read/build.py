@@ -91,7 +91,9 @@ def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
     return Inspection(
         path=_text(str(found.path)), format=found.format, names=[_text(n) for n in found.names],
         files=len(found.digests),
-        bytes_on_disk=_bytes(found), tensors=_tensors(found), architecture=model, declared=saids,
+        bytes_on_disk=sum(
+            h.file_bytes for h in (*found.headers, *found.gguf, *found.towers)
+        ) or None, tensors=_tensors(found), architecture=model, declared=saids,
         encodings=uses, by_bits=by_bits(uses),
         weight_bits=sorted({u.weight_bits for u in uses if u.weight_bits is not None}),
         activation_bits=sorted({u.activation_bits for u in uses
@@ -188,11 +190,6 @@ def _presets(found: Checkpoint, facts: Facts) -> Preset | None:
 
 def _plain(value: Any) -> bool:
     return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _bytes(found: Checkpoint) -> int | None:
-    sizes = [h.file_bytes for h in (*found.headers, *found.gguf, *found.towers)]
-    return sum(sizes) if sizes else None
 
 
 def _tensors(found: Checkpoint) -> int | None:

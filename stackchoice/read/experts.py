@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.fit.config import EXPERTS, read
+from stackchoice.facts.config_defaults import config_keys
+from stackchoice.fit.config import read
 from stackchoice.read.values import count_of, dict_of, list_of, text_of
 
-TAKEN_KEYS = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "experts_per_token",
-              "moe_topk", "moe_top_k", "moe_k")  # fmt: skip
-#: Per-layer lists, and what they say of a layer with experts.
-LISTS = (("layers_block_type", "moe"), ("mlp_layer_types", "sparse"), ("is_moe_layer", True))
-#: Keys that count the dense layers before the first with experts.
-FIRST_KEYS = ("first_k_dense_replace", "num_dense_layers", "moe_layer_num_skipped")
 #: More layers than any model has: a config of nonsense is not walked through.
 MOST_LAYERS = 100_000
 
@@ -24,8 +19,9 @@ MOST_LAYERS = 100_000
 def expert_counts(text: dict[str, Any]) -> tuple[int | None, int | None]:
     """Return the routed experts of a layer and those a token takes (None where no key says)."""
     text = {**dict_of(text.get("ffn_config")), **text}  # DBRX
-    experts = next((n for k in EXPERTS if (n := _largest(text.get(k)))), None)
-    taken = next((n for k in TAKEN_KEYS if (n := _largest(text.get(k)))), None)
+    keys = config_keys()
+    experts = next((n for k in keys.experts if (n := _largest(text.get(k)))), None)
+    taken = next((n for k in keys.experts_per_token if (n := _largest(text.get(k)))), None)
     return experts, taken
 
 
@@ -43,7 +39,7 @@ def moe_layers(text: dict[str, Any], experts: int | None) -> int | None:
         return None if experts and not layers else 0
     if layers > MOST_LAYERS:
         return None
-    for key, wanted in LISTS:
+    for key, wanted in config_keys().expert_lists.items():
         if kinds := list_of(text.get(key)):
             return len([kind for kind in kinds[:layers] if kind == wanted])
     if pattern := text_of(text.get("hybrid_override_pattern")):
@@ -62,7 +58,10 @@ def moe_layers(text: dict[str, Any], experts: int | None) -> int | None:
     )  # fmt: skip
     if step > layers:
         return None
-    first, last = next((n for k in FIRST_KEYS if (n := count_of(text.get(k)))), 0), layers - 1
+    first, last = (
+        next((n for k in config_keys().dense_first if (n := count_of(text.get(k)))), 0),
+        layers - 1,
+    )
     if "moe_layer_start_index" in text:  # Ernie 4.5; two modalities have two
         starts, ends = (_all(text.get(f"moe_layer_{k}_index")) for k in ("start", "end"))
         first, last = min(starts, default=0), min(last, max(ends, default=last))

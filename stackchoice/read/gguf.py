@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from stackchoice.errors import CheckpointError
 from stackchoice.facts.quant_formats import GgmlType
-from stackchoice.read.bounded import file_size, refuse
+from stackchoice.read.bounded import file_size, opened, refuse
 
 MAGIC = b"GGUF"
 #: Tokenizers of 260,000 tokens with their merges make headers of some 20 MB.
@@ -162,10 +162,8 @@ def read_header(path: Path, types: dict[int, GgmlType]) -> GgufHeader:
     """
     size = file_size(path)
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _header(_Cursor(file, path, size), types)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
     except (struct.error, MemoryError, OverflowError) as error:  # pragma: no cover - a last net
         raise CheckpointError(f"{path}: its header cannot be read ({error}); {AGAIN}") from None
 

@@ -12,20 +12,6 @@ from typing import Any
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.quant_formats import QuantFormats
 
-#: Keys that mean the same in both, whatever the architecture.
-SAME = {
-    "hidden_size": "embedding_length", "max_position_embeddings": "context_length",
-    "num_attention_heads": "attention.head_count", "num_experts": "expert_count",
-    "num_experts_per_tok": "expert_used_count", "num_nextn_predict_layers": "nextn_predict_layers",
-    "first_k_dense_replace": "leading_dense_block_count", "vocab_size": "vocab_size",
-    "kv_lora_rank": "attention.kv_lora_rank", "index_topk": "attention.indexer.top_k",
-    "index_head_dim": "attention.indexer.key_length",
-    "index_n_heads": "attention.indexer.head_count", "sliding_window": "attention.sliding_window",
-    "moe_intermediate_size": "expert_feed_forward_length",
-    "num_kv_shared_layers": "attention.shared_kv_layers",
-    "compress_ratios": "attention.compress_ratios",
-    "full_attention_interval": "full_attention_interval",
-}  # fmt: skip
 #: Keys of layer kinds for which nothing here says what a layer keeps.
 NOT_READ = ("wkv.head_size", "token_shift_count", "decoder_block_count", "posnet.block_count")
 
@@ -45,7 +31,11 @@ def config_of(metadata: dict[str, Any], formats: QuantFormats) -> dict[str, Any]
     for key in NOT_READ:
         if own.get(key):
             raise UnknownCacheError(f"GGUF key {key!r}: what such layers keep is not known here")
-    config = {ours: own[theirs] for ours, theirs in SAME.items() if own.get(theirs) is not None}
+    config = {
+        ours: own[theirs]
+        for ours, theirs in formats.gguf_keys.ids.items()
+        if own.get(theirs) is not None
+    }
     config["model_type"] = name
     layers = _natural(own, "block_count") - (own.get("nextn_predict_layers") or 0)
     config["num_hidden_layers"] = layers

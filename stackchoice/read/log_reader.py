@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from stackchoice.facts.yaml import shown
 from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_meaning import finished
 from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage, load_languages
-from stackchoice.read.log_records import Boot, Hardware, LogReading
+from stackchoice.read.log_records import Hardware, LogReading
 from stackchoice.read.log_stream import PID, Line, lines_of, raw_lines
 
 #: Lines after which engines without a line of their own are no longer looked for.
@@ -116,7 +116,6 @@ def read_log(
     *,
     engine: str | None = None,
     hardware: Hardware | None = None,
-    languages: dict[str, LogLanguage] | None = None,
 ) -> LogReading:
     """Read a log file in one pass, in time linear in its length and in bounded memory.
 
@@ -137,9 +136,7 @@ def read_log(
         When the engine's log is not known here.
     """
     path = Path(path)
-    reading = read_lines(
-        raw_lines(path), memory, engine=engine, hardware=hardware, languages=languages
-    )
+    reading = read_lines(raw_lines(path), memory, engine=engine, hardware=hardware)
     return reading.model_copy(update={"name": path.name})
 
 
@@ -149,16 +146,16 @@ def read_lines(
     *,
     engine: str | None = None,
     hardware: Hardware | None = None,
-    languages: dict[str, LogLanguage] | None = None,
 ) -> LogReading:
     """Read a log from its lines: see :func:`read_log`."""
-    languages = languages or load_languages()
+    languages = load_languages()
     if engine is not None and engine not in languages:
         known = ", ".join(sorted(languages))
         raise InputError(f"{shown(engine)!r}: no log of that engine is known; one of: {known}")
     chosen = [languages[engine]] if engine else list(languages.values())
     readers, count, late = [EngineReader(language) for language in chosen], 0, ""
-    for block in _blocks(lines_of(lines)):
+    stream = lines_of(lines)
+    for block in iter(lambda: list(islice(stream, BLOCK)), []):
         count, text = block[-1].number, "\n".join(line.text for line in block)
         for reader in readers:
             reader.feed(block, text)
@@ -171,15 +168,10 @@ def read_lines(
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
     notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
-    return LogReading(
-        lines=count, engines=[r.language.engine for r in kept], boots=boots,
-        notes=notes + _none(boots, count, bool(notes)),
-    )  # fmt: skip
-
-
-def _blocks(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    while block := list(islice(lines, BLOCK)):
-        yield block
+    if not (boots or notes):
+        notes = ["no line of a known engine was found" if count else "empty"]
+    engines = [r.language.engine for r in kept]
+    return LogReading(lines=count, engines=engines, boots=boots, notes=notes)
 
 
 def _recognised(
@@ -204,12 +196,6 @@ def _recognised(
     if not matching:
         return [], []
     return [], [f"lines that {_names(matching)} print alike; name the engine"]
-
-
-def _none(boots: list[Boot], count: int, explained: bool) -> list[str]:
-    if boots or explained:
-        return []
-    return ["empty" if not count else "no line of a known engine was found"]
 
 
 def _names(readers: list[EngineReader]) -> str:

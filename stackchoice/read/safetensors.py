@@ -11,7 +11,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from stackchoice.read.bounded import file_size, parse_json, refuse
+from stackchoice.read.bounded import file_size, opened, parse_json, refuse
 
 #: The format's own limit is 100 MB; this holds 200,000 tensors, more than any published shard.
 MAX_HEADER_BYTES = 32 * 2**20
@@ -57,15 +57,12 @@ def read_header(path: Path, bits: dict[str, int]) -> Header:
     size = file_size(path)
     if size < LENGTH:
         refuse(path, f"has {size} bytes; a safetensors file begins with a length of 8", AGAIN)
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(LENGTH), "little")
-            if length > min(MAX_HEADER_BYTES, size - LENGTH):
-                refuse(path, f"its header claims {length:,} bytes; the file has {size:,} and "
-                       f"{MAX_HEADER_BYTES:,} is the limit", AGAIN)  # fmt: skip
-            raw = file.read(length)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "check the rights of the file")
+    with opened(path) as file:
+        length = int.from_bytes(file.read(LENGTH), "little")
+        if length > min(MAX_HEADER_BYTES, size - LENGTH):
+            refuse(path, f"its header claims {length:,} bytes; the file has {size:,} and "
+                   f"{MAX_HEADER_BYTES:,} is the limit", AGAIN)  # fmt: skip
+        raw = file.read(length)
     if len(raw) != length:
         refuse(path, "ends inside its header", AGAIN)
     tree = parse_json(raw, path, "its header")

@@ -10,7 +10,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.datum import Evidence, Record, sure, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.scenario.inputs import Input
 from stackchoice.scenario.scenario import Scenario
@@ -68,7 +68,8 @@ class Point(Record):
         """Requests of all users on a day: as given in total, else users times requests of each."""
         if not self.known(*self.volume_paths):
             return None
-        return math.prod(self[path] for path in self.volume_paths)
+        total: float = math.prod(self[path] for path in self.volume_paths)
+        return total
 
     def known(self, *paths: str) -> bool:
         """Whether all of these inputs have a value."""
@@ -116,7 +117,10 @@ def ends(scenario: Scenario, facts: Facts) -> dict[str, tuple[Any, Any]]:
 
 def _known(path: str, item: Input[Any], facts: Facts) -> Known:
     if item.known:
-        value = item.value if item.value is not None else _middle(item.low, item.high)
+        value: Any = item.value
+        if value is None:
+            middle = (sure(item.low) + sure(item.high)) / 2
+            value = int(middle) if isinstance(item.low, int) else middle
         return Known(
             value=value, evidence=item.evidence_class, origin=item.origin,
             answered_by=item.answered_by,
@@ -125,11 +129,6 @@ def _known(path: str, item: Input[Any], facts: Facts) -> Known:
         datum = facts.assumptions[ASSUMED_WHEN_UNKNOWN[path]].datum
         return Known(value=_as_input(path, datum.value), origin=datum.note)
     return Known()
-
-
-def _middle(low: Any, high: Any) -> Any:
-    middle = (low + high) / 2
-    return int(middle) if isinstance(low, int) else middle
 
 
 def _as_input(path: str, value: float | None) -> Any:

@@ -173,7 +173,8 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"unknown key; {hint}"
     if kind == "missing":
         return f"is missing; {FIXES['missing']}"
-    given = shown(_quoted(value)) if not isinstance(value, dict | BaseModel) else "this value"
+    quoted = repr(value) if isinstance(value, str) else value
+    given = shown(quoted) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
         return f"{given} is not possible here; write {words} {first['ctx'][key]}"
@@ -183,10 +184,6 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
     fix = FIXES.get(kind, "see the scenario reference in README.md")
     return f"{given} is wrong ({first['msg'].lower()}); {fix}"
-
-
-def _quoted(value: Any) -> Any:
-    return repr(value) if isinstance(value, str) else value
 
 
 def _known_keys(keys: list[str]) -> list[str]:

@@ -26,7 +26,10 @@ def calibrated_answers(facts: Facts, seen: int) -> dict[bool, list[dict[str, obj
             setups.setdefault(key, []).append((run, row.source_url))
     found: dict[bool, list[dict[str, object]]] = {False: [], True: []}
     for members in setups.values():
-        runs = sorted((run for run, _ in members), key=_hash)
+        runs = sorted(
+            (run for run, _ in members),
+            key=lambda run: hashlib.sha256(run.model_dump_json().encode()).hexdigest(),
+        )
         for run in runs[seen:]:
             model = share_model(run.phase, facts, members[0][1])
             for calibrated, lines in found.items():
@@ -37,7 +40,3 @@ def calibrated_answers(facts: Facts, seen: int) -> dict[bool, list[dict[str, obj
                      "middle": middle, "high": high, "measured": run.tokens_per_s}
                 )  # fmt: skip
     return found
-
-
-def _hash(run: Run) -> str:
-    return hashlib.sha256(run.model_dump_json().encode()).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Keys of an answer that are for information, not for the score.
 INFORMATION = ("ceiling_tokens_per_s", "low", "high")
@@ -13,10 +13,17 @@ PRINTED_HALF_STEP = {"requests": 0.005}
 ALPHA = 0.2
 
 
-def judge(
-    predicted: dict[str, Any], answer: dict[str, Any], tolerance: float | None
-) -> tuple[bool, str]:
-    """Return whether a prediction is right, and the first key that is not.
+class Judged(NamedTuple):
+    """Whether a prediction is right, the first reason why not, and how many keys of all are."""
+
+    right: bool
+    reason: str
+    keys_right: int
+    keys: int
+
+
+def judge(predicted: dict[str, Any], answer: dict[str, Any], tolerance: float | None) -> Judged:
+    """Judge a prediction by every key of the answer.
 
     Parameters
     ----------
@@ -25,9 +32,9 @@ def judge(
     tolerance
         Relative, of every number; None asks for an interval that holds the value.
     """
-    reasons = (_key(predicted, key, expected, tolerance) for key, expected in answer.items())
-    reason = next((r for r in reasons if r), "")
-    return not reason, reason
+    asked = [key for key in answer if key not in INFORMATION]
+    wrong = [why for key in asked if (why := _key(predicted, key, answer[key], tolerance))]
+    return Judged(not wrong, wrong[0] if wrong else "", len(asked) - len(wrong), len(asked))
 
 
 def interval_score(low: float, high: float, value: float) -> tuple[float, bool]:
@@ -41,18 +48,8 @@ def interval_score(low: float, high: float, value: float) -> tuple[float, bool]:
     return high - low + 2 / ALPHA * outside, not outside
 
 
-def keys_right(
-    predicted: dict[str, Any], answer: dict[str, Any], tolerance: float | None
-) -> tuple[int, int]:
-    """Return how many of the answer's keys are right, and how many are asked for."""
-    asked = [key for key in answer if key not in INFORMATION]
-    return sum(not _key(predicted, k, answer[k], tolerance) for k in asked), len(asked)
-
-
 def _key(predicted: dict[str, Any], key: str, expected: Any, tolerance: float | None) -> str:
     """Return why one key is wrong ("" where it is right)."""
-    if key in INFORMATION:
-        return ""
     if key not in predicted:
         return f"{key}: not predicted"
     found = predicted[key]

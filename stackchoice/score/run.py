@@ -16,13 +16,15 @@ from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import ordinary, read_yaml, shown
+from stackchoice.facts.yaml import bounded_text, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.given import Answer, Given, Unknown, engine_id
-from stackchoice.score.judge import interval_score, judge, keys_right
+from stackchoice.score.judge import interval_score, judge
 
 #: What values of a wrong kind or size raise in the arithmetic, wherever it meets them.
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+#: The public ledger has half a megabyte.
+MAX_BYTES = 64 * 2**20
 #: What a question names where it is about arithmetic and no engine.
 NO_ENGINE = ("any", "calculator")
 
@@ -81,11 +83,7 @@ def score_public(asks: Iterable[str] | None = None, facts: Facts | None = None) 
 
 
 def _questions(path: Path) -> list[dict[str, Any]]:
-    try:
-        text = ordinary(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ScoreError(f"{path}: cannot be read ({reason}); give a file of questions") from None
+    text = bounded_text(path, MAX_BYTES, ScoreError, "give a file of questions")
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip():
@@ -154,12 +152,11 @@ def _line(row: dict[str, Any], facts: Facts, assumed: dict[str, str]) -> Line:
     except Unknown as unknown:
         reason = f"unknown: {shown(str(unknown), 600)}" + (f" ({apart})" if apart else "")
         return Line(**base, reason=reason, keys=len(row["answer"]))
-    right, reason = judge(predicted, row["answer"], row.get("tolerance"))
-    fine, keys = keys_right(predicted, row["answer"], row.get("tolerance"))
+    found = judge(predicted, row["answer"], row.get("tolerance"))
     return Line(
-        **base, predicted=predicted, right=right, error=_error(predicted, row["answer"]),
-        keys=keys, keys_right=fine,
-        reason="; ".join(t for t in (reason, f"apart: {apart}" if apart else "") if t),
+        **base, predicted=predicted, right=found.right, error=_error(predicted, row["answer"]),
+        keys=found.keys, keys_right=found.keys_right,
+        reason="; ".join(t for t in (found.reason, f"apart: {apart}" if apart else "") if t),
     )  # fmt: skip
 
 

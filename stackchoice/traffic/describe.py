@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic.measured import Measured
@@ -41,15 +39,11 @@ def describe_preset(preset: WorkloadPreset) -> str:
     lines = [f"{preset.id}: {preset.name}{size} ({preset.source.label}, {preset.source.as_of})"]
     for key, value in preset_inputs(preset).items():
         if "value" in value:
-            lines.append(f"  {key}: {value['value']} [{value['evidence']}] {_after(value)}")
+            told = str(value["from"]).partition("; ")[2]
+            lines.append(f"  {key}: {value['value']} [{value['evidence']}] {told}")
         else:
             lines.append(f"  {key}: {', '.join(f'{k} {v:,g}' for k, v in value.items())}")
     return "\n".join([*lines, *([f"  note: {preset.note}"] if preset.note else [])])
-
-
-def _after(value: dict[str, Any]) -> str:
-    _, _, note = str(value["from"]).partition("; ")
-    return note
 
 
 def _number(value: float | None, unit: str = "") -> str:

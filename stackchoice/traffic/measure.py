@@ -67,7 +67,9 @@ def measure_log(
     meter = _Meter(Fields(facts.log_columns), model, time_unit, block_tokens)
     meter.take(read_rows(path))
     if not meter.sums.requests:
-        reasons = "; ".join(_skipped_text(s) for s in meter.skipped()) or "it has no rows"
+        reasons = "; ".join(
+            f"{s.rows:,} rows: {s.reason}, first in line {s.first_line:,}" for s in meter.skipped()
+        ) or "it has no rows"  # fmt: skip
         raise TrafficError(
             f"{shown(path.name)}: no request can be used ({reasons}); rows need counts such as "
             "input_tokens and output_tokens, or an OpenAI-style usage"
@@ -75,10 +77,6 @@ def measure_log(
     return meter.sums.measured(
         file=shown(path.name), rows=meter.rows, skipped=meter.skipped(), window_s=window_s
     )
-
-
-def _skipped_text(skipped: Skipped) -> str:
-    return f"{skipped.rows:,} rows: {skipped.reason}, first in line {skipped.first_line:,}"
 
 
 class _Meter:

@@ -5,6 +5,7 @@ A row is a mapping or the reason why there is none. No reason ever quotes the ro
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import itertools
@@ -100,7 +101,8 @@ def _object(raw: bytes) -> dict[str, Any] | str:
 def _values(file: BinaryIO) -> Iterator[Row]:
     """Yield JSON values that do not keep to lines: an array's, or one after the other."""
     decoder, text, line = json.JSONDecoder(), "", 1
-    reader = _decoded(file)
+    chunks = iter(lambda: file.read(CHUNK), b"")
+    reader = codecs.iterdecode(chunks, "utf-8", errors="replace")
     while True:
         trimmed = text.lstrip(" \t\r\n,[]\ufeff")
         line += text[: len(text) - len(trimmed)].count("\n")
@@ -118,11 +120,6 @@ def _values(file: BinaryIO) -> Iterator[Row]:
         yield from ((line, row) for row in _expanded(value))
         line += text[:end].count("\n")
         text = text[end:]
-
-
-def _decoded(file: BinaryIO) -> Iterator[str]:
-    for chunk in iter(lambda: file.read(CHUNK), b""):
-        yield chunk.decode("utf-8", "replace")
 
 
 def _expanded(value: Any) -> Iterator[dict[str, Any] | str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from stackchoice.confirm import EmbeddedEngine, Passport, Plan, confirm, probe_machine
+from stackchoice.confirm import EmbeddedEngine, Plan, confirm, probe_machine
 from stackchoice.facts.place import data_dir
 from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.trials import run, setups
@@ -63,10 +63,7 @@ def _take_turns_away(over: threading.Event) -> None:
 
 def _keep(name: str, plan: Plan) -> None:
     with EmbeddedEngine() as engine:
-        _write_passport(confirm(engine, plan=plan, arm=name))
-
-
-def _write_passport(passport: Passport) -> None:
+        passport = confirm(engine, plan=plan, arm=name)
     print(passport.arm, passport.label, *passport.validity.reasons, sep="\n  ")
     _write(f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
 

@@ -76,12 +76,6 @@ def cells(
     )  # fmt: skip
 
 
-def fixed_slots(launch: Launch, memory_bytes: int, tokens: int) -> int:
-    """Slots of so many tokens each that a memory holds (``-np N -c N x tokens``)."""
-    one = cells(launch, tokens, sequences=1, unified=False).total_bytes
-    return max(0, memory_bytes // one)
-
-
 def default_context(launch: Launch, device_memory_gib: float) -> int:
     """Ollama's context when none is asked for: by the memory of all devices together."""
     if device_memory_gib >= launch.need("context_large_from_gib"):

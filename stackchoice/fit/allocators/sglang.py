@@ -109,7 +109,8 @@ def _running(launch: Launch, tokens: int) -> int:
         by_context = tokens / launch.context_tokens * launch.need("running_per_context")
     except UnknownRuleError:
         by_context = 0
-    return min(math.floor(min(max(by_context, least), most)), tokens // 2)
+    limit: int = math.floor(min(max(by_context, least), most))
+    return min(limit, tokens // 2)
 
 
 def memory_fraction(

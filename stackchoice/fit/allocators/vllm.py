@@ -136,13 +136,20 @@ def plan(launch: Launch) -> Plan:
         return _hybrid(launch, full, state[0])
     if windowed and full:
         return _windowed(launch, full, windowed)
+    if len({g.window_tokens for g in windowed}) > 1:
+        raise UnknownRuleError("sliding layers of several windows and no full layer: not read")
+    return _one_table(launch, full or windowed, windowed[0].window_tokens if windowed else None)
+
+
+def _one_table(launch: Launch, layers: list[LayerGroup], window: int | None = None) -> Plan:
+    """All layers in one group, which share a block table."""
     block = _block_tokens(launch)
-    if windowed:
-        return _one_window(launch, windowed, block)
+    group = Group(
+        kind="full" if window is None else "window", block_tokens=block, window_tokens=window or 0
+    )
     return Plan(
-        groups=[Group(kind="full", block_tokens=block)],
-        block_bytes=block * sum(g.bytes_per_token for g in full), attention_block_tokens=block,
-        **_common(launch),
+        groups=[group], block_bytes=block * sum(g.bytes_per_token for g in layers),
+        attention_block_tokens=block, **_common(launch),
     )  # fmt: skip
 
 
@@ -177,7 +184,8 @@ def _hybrid(launch: Launch, full: list[LayerGroup], state: LayerGroup) -> Plan:
         raise UnknownRuleError("a model of recurrent layers and uneven attention: no rule was read")
     token_bytes = next(iter(per_layer))[1]
     state_page = state.state_bytes // state.layers
-    align = launch.need("hybrid_alignment", "latent" if _latent(full) else "")
+    latent = any(g.kind == "latent_attention" for g in full)
+    align = launch.need("hybrid_alignment", "latent" if latent else "")
     wanted = int(launch.settings.get("block_size") or 0)
     if wanted > align and launch.need("block_size_aligns_hybrid"):
         align = wanted
@@ -216,10 +224,6 @@ def _state_mode(launch: Launch, kind: str) -> str:
     return stated
 
 
-def _latent(full: list[LayerGroup]) -> bool:
-    return any(g.kind == "latent_attention" for g in full)
-
-
 def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]) -> Plan:
     """Sliding and full layers: blocks of the smaller page grow to the larger page's bytes.
 
@@ -227,12 +231,7 @@ def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]
     plus a block because a window need not begin at one.
     """
     if launch.settings.get("disable_hybrid_kv_cache_manager"):
-        block = _block_tokens(launch)
-        return Plan(
-            groups=[Group(kind="full", block_tokens=block)],
-            block_bytes=block * sum(g.bytes_per_token for g in [*full, *windowed]),
-            attention_block_tokens=block, **_common(launch),
-        )  # fmt: skip
+        return _one_table(launch, [*full, *windowed])
     launch.need("window_groups")
     block, rows = _block_tokens(launch), [*full, *windowed]
     pages = {g.kind: block * g.bytes_per_token // g.layers for g in rows}
@@ -263,18 +262,6 @@ def _windowed(launch: Launch, full: list[LayerGroup], windowed: list[LayerGroup]
 def _growth(largest: int, page: int, uneven: str | bool) -> int:
     """Times a block grows so that its page becomes the largest: not at all where it is padded."""
     return 1 if uneven == "padded" and largest % page else largest // page
-
-
-def _one_window(launch: Launch, windowed: list[LayerGroup], block: int) -> Plan:
-    if len({g.window_tokens for g in windowed}) > 1:
-        raise UnknownRuleError("sliding layers of several windows and no full layer: not read")
-    return Plan(
-        groups=[
-            Group(kind="window", block_tokens=block, window_tokens=windowed[0].window_tokens or 0)
-        ],
-        block_bytes=block * sum(g.bytes_per_token for g in windowed),
-        attention_block_tokens=block, **_common(launch),
-    )  # fmt: skip
 
 
 def _group_size(launch: Launch, layers: list[int]) -> int:

@@ -212,7 +212,8 @@ def _answer(
     if row.arithmetic is None:
         return PhasePath(loads=True, **shared)
     kind = facts.kernels.arithmetic(row.arithmetic)
-    shared |= {"arithmetic": _label(kind, encoding), "arithmetic_text": kind.text}
+    bits = "?" if encoding.weight_bits is None else f"{encoding.weight_bits:g}"
+    shared |= {"arithmetic": kind.label.format(bits=bits), "arithmetic_text": kind.text}
     if not kind.loads:
         return PhasePath(
             loads=False, native=False, as_checkpoint_declares=False, best_on_chip=False, **shared
@@ -233,11 +234,6 @@ def _answer(
         else kind.id != "emulated" and NARROWNESS[operand] >= NARROWNESS[best],
         **shared,
     )  # fmt: skip
-
-
-def _label(kind: Arithmetic, encoding: Encoding) -> str:
-    bits = "?" if encoding.weight_bits is None else f"{encoding.weight_bits:g}"
-    return kind.label.format(bits=bits)
 
 
 def _as_declared(kind: Arithmetic, declared: int | None) -> bool | None:

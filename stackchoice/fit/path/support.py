@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from stackchoice.errors import StackchoiceError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Datum, Evidence, Record, entry
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
 from stackchoice.fit.admission import admit
-from stackchoice.fit.config import DRAFT_KEYS, text_config
+from stackchoice.fit.config import text_config
 from stackchoice.fit.path.resolve import KernelPath
 from stackchoice.fit.release import Moment, reached, read_moment, read_release
 
+Answer = Literal["yes", "no", "unknown"]
 #: Rules of admission that follow an engine's own allocator.
 OWN_RULES = ("block_groups", "token_pool", "cells")
 RECURRENT = ("linear_attention", "mamba")
+ANSWER: dict[bool | None, Answer] = {True: "yes", False: "no", None: "unknown"}
 #: Features without which nothing starts.
 GATES = ("file format", "registered")
 
@@ -24,7 +27,7 @@ class Feature(Record):
     """One feature of one release for one architecture. ``since`` is the first release known."""
 
     name: str
-    answer: Literal["yes", "no", "unknown"]
+    answer: Answer
     since: str = ""
     evidence: Evidence | None = None
     source: str = ""
@@ -60,9 +63,11 @@ def caught_up(
     names = config.get("architectures")
     name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
     found = [_format(engine, file_format)] if file_format else []
-    found += [_registered(engine, name, moment, facts), _cache(config, engine, release, facts)]
+    registered = engine.architectures.get(name, Datum[str]())
+    found += [_since("registered", registered, engine.id, moment, facts),
+              _cache(config, engine, release, facts)]  # fmt: skip
     text = text_config(config)
-    if any(text.get(key) or config.get(key) for key in DRAFT_KEYS):
+    if any(text.get(key) or config.get(key) for key in config_keys().draft_layers):
         found.append(_supported("draft head", "draft_head", engine, name, moment, facts))
     if _recurrent(text):
         found.append(_prefix_caching(engine, release, facts))
@@ -89,19 +94,21 @@ def loads_there(path: KernelPath, features: list[Feature]) -> tuple[bool | None,
     return (None, f"unknown: {', '.join(open_)}") if open_ else (True, "")
 
 
-def _format(engine: Engine, file_format: str) -> Feature:
-    known = entry(engine.formats, file_format)
+def _feature(
+    name: str, has: bool | None, known: Datum[Any], note: str, since: str = ""
+) -> Feature:  # fmt: skip
+    """Return a feature that a fact tells of, with the class and source of that fact."""
     return Feature(
-        name="file format", answer={True: "yes", False: "no", None: "unknown"}[known.value],
+        name=name, answer=ANSWER[has], since=since, note=note,
         evidence=known.evidence if known.known else None,
         source=known.source.label if known.source else "",
-        note=f"{file_format} files" + (f"; {known.note}" if known.note else ""),
     )  # fmt: skip
 
 
-def _registered(engine: Engine, name: str, moment: Moment, facts: Facts) -> Feature:
-    known = engine.architectures.get(name, Datum[str]())
-    return _since("registered", known, engine.id, moment, facts)
+def _format(engine: Engine, file_format: str) -> Feature:
+    known = entry(engine.formats, file_format)
+    note = f"{file_format} files" + (f"; {known.note}" if known.note else "")
+    return _feature("file format", known.value, known, note)
 
 
 def _supported(
@@ -119,15 +126,10 @@ def _since(label: str, known: Datum[str], engine_id: str, moment: Moment, facts:
     """Answer from a first release: ``any``, ``no``, or a number to compare with."""
     if known.value is None:
         return Feature(name=label, answer="unknown", note=known.note or "no source tells")
-    shared = {
-        "name": label, "evidence": known.evidence, "note": known.note,
-        "source": known.source.label if known.source else "",
-    }  # fmt: skip
     if known.value in ("any", "no"):
-        return Feature(answer="yes" if known.value == "any" else "no", **shared)
+        return _feature(label, known.value == "any", known, known.note)
     has = reached(moment, known.value, engine_id, facts.kernels)
-    answer = {True: "yes", False: "no", None: "unknown"}[has]
-    return Feature(answer=answer, since=known.value, **shared)
+    return _feature(label, has, known, known.note, known.value)
 
 
 def _cache(config: dict[str, Any], engine: Engine, release: str, facts: Facts) -> Feature:
@@ -162,11 +164,7 @@ def _prefix_caching(engine: Engine, release: str, facts: Facts) -> Feature:
     if datum.value is None:
         return Feature(name=label, answer="unknown", note="no source tells for such models")
     first = next((f.since for f in rows if f.value.value is True), "")
-    return Feature(
-        name=label, answer="yes" if datum.value else "no", since=first,
-        evidence=datum.evidence, source=datum.source.label if datum.source else "",
-        note=datum.note or "the release's default",
-    )  # fmt: skip
+    return _feature(label, datum.value, datum, datum.note or "the release's default", first)
 
 
 def _quantisation(path: KernelPath) -> Feature:

@@ -1,7 +1,8 @@
-"""Child process of :class:`CommandEngine`: run a command, and end it with its whole group.
+"""Child process that runs a command, and ends it with its whole group.
 
-A server starts workers of its own. They stay in one process group, which is ended when standard
-input closes: on stop, and also when the parent is killed.
+A server or a load generator starts workers of its own. They stay in one process group, which is
+ended when standard input closes: on stop, and also when the parent is killed. ``-u NAME`` before
+the command leaves a variable out of its environment.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ GRACE_S = 3.0
 
 def main() -> None:
     """Run the command line until it ends or standard input closes; its exit status is kept."""
+    command, environment = sys.argv[1:], dict(os.environ)
+    while command[0] == "-u":
+        environment.pop(command[1], None)
+        command = command[2:]
     try:
-        process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, process_group=0)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, process_group=0, env=environment
+        )
     except OSError as error:
-        print(f"{sys.argv[1]}: {error.strerror}", flush=True)
+        print(f"{command[0]}: {error.strerror}", flush=True)
         sys.exit(127)
     exit_with_parent(lambda: _end(process))
     sys.exit(abs(process.wait()))
