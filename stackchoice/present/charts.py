@@ -232,13 +232,12 @@ CONFIG = {
 }
 
 
-def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
+def finish(chart: Any, *, rows: int, step: int) -> Any:
     """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
 
     In a notebook it has no menu of its own, which has no name to be read out.
     """
-    finished: alt.LayerChart = chart.properties(
+    return chart.properties(
         width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
         usermeta={"embedOptions": {"actions": False}},
     )  # fmt: skip
-    return finished
