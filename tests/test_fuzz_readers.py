@@ -52,7 +52,8 @@ PASSPORT = (DATA / "samples" / "embedded.passport.json").read_bytes()
 RATES = b"phase,tokens_per_s,context_tokens,prompt_tokens\ndecode,60,4096,\nprefill,5000,,2048\n"
 BENCH = lines(
     {"date": "20261101-100000", "backend": "vllm", "model_id": "m", "tokenizer_id": "m",
-     "num_prompts": 2, "request_rate": 1.0, "duration": 2.0, "completed": 2, "request_throughput": 1.0,
+     "num_prompts": 2, "request_rate": 1.0, "duration": 2.0, "completed": 2,
+     "request_throughput": 1.0,
      "total_input_tokens": 20, "total_output_tokens": 20, "output_throughput": 10.0,
      "total_token_throughput": 20.0, "mean_ttft_ms": 30.0, "median_ttft_ms": 30.0}
 )  # fmt: skip

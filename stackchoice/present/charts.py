@@ -232,12 +232,13 @@ CONFIG = {
 }
 
 
-def finish(chart: Any, *, rows: int, step: int) -> Any:
+def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
     """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
 
     In a notebook it has no menu of its own, which has no name to be read out.
     """
-    return chart.properties(
+    finished: alt.LayerChart = chart.properties(
         width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
         usermeta={"embedOptions": {"actions": False}},
     )  # fmt: skip
+    return finished
