@@ -105,7 +105,7 @@ class Traffic:
 
     def wait_s(self, prefill_s: float) -> float:
         """How long a request may wait for a slot: what the first token's limit leaves, if any."""
-        limit = self._point["workload.ttft_p99_s"]
+        limit: float | None = self._point["workload.ttft_p99_s"]
         if limit is None:
-            return self._facts.assumed("queue_wait_s")
+            return float(self._facts.assumed("queue_wait_s"))
         return max(0.0, limit - prefill_s)
