@@ -237,7 +237,7 @@ def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
 
     In a notebook it has no menu of its own, which has no name to be read out.
     """
-    finished: alt.LayerChart = chart.properties(  # type: ignore[assignment]  # only layers are drawn
+    finished: alt.LayerChart = chart.properties(
         width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
         usermeta={"embedOptions": {"actions": False}},
     )  # fmt: skip
