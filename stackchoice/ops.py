@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from stackchoice.facts.datum import Datum, Evidence, Record, sure
@@ -70,7 +71,7 @@ def upkeep(scenario: Scenario, facts: Facts, engine: str, backend: str) -> Datum
     return found.work if found else Datum[float]()
 
 
-def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
+def asks(scenario: Scenario, facts: Facts, backends: Sequence[str]) -> list[Ask]:
     """Return what each engine asks of a team on each of these platforms that it runs on."""
     return [
         Ask(
@@ -113,20 +114,27 @@ def people(
     )  # fmt: skip
 
 
-def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
-    """Weigh the team against serving by itself.
+def vetoed(scenario: Scenario, point: Point) -> bool:
+    """Whether all three duties at "nobody" veto a service for several users.
 
-    All three duties at "nobody" veto a service for several users: nobody would upgrade it,
-    see it drift, or be there when it stops. Anything less is thin cover, and said so.
+    Nobody would upgrade it, see it drift, or be there when it stops.
     """
+    names = [getattr(scenario.team, duty).lower() for duty in DUTIES]
+    return _serving(scenario, point) and all(name == NOBODY for name in names)
+
+
+def _serving(scenario: Scenario, point: Point) -> bool:
+    return scenario.workload.purpose == "serving" and point["workload.users"] != 1
+
+
+def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
+    """Weigh the team against serving by itself: what is no :func:`vetoed` may be thin cover."""
     found = duties(scenario)
     engineers, share = point["team.engineers"], point["team.ops_share_each"]
     team = engineers * share if engineers is not None and share is not None else None
-    serving = scenario.workload.purpose == "serving" and point["workload.users"] != 1
-    nobody = [d for d in found if d.status == "nobody"]
     thin = []
-    if serving:
-        thin = [f"nobody {d.text}" for d in nobody]
+    if _serving(scenario, point):
+        thin = [f"nobody {d.text}" for d in found if d.status == "nobody"]
         thin += [f"not known who {d.text}" for d in found if d.status == "not known"]
         wanted = people(facts, "owned", one_user=False, already_owned=False, point=point).value
         if team is not None and wanted is not None and team < wanted:
@@ -139,6 +147,6 @@ def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
                 f"{facts.assumed('rotation_engineers'):g} that a night rotation is assumed to need"
             )
     return Ops(
-        duties=found, team_fte=team, veto=serving and len(nobody) == len(found), thin=thin,
+        duties=found, team_fte=team, veto=vetoed(scenario, point), thin=thin,
         evidence=point.evidence("team.engineers", "team.ops_share_each"),
     )  # fmt: skip

@@ -5,13 +5,14 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from stackchoice import decide, load_scenario
 from stackchoice.choose.carried import Limit
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.runnable import of_engine
-from stackchoice.choose.site import traffic
 from stackchoice.confirm.setup import model_file
 from stackchoice.facts import Evidence
 from stackchoice.facts.launch import Setting
@@ -97,15 +98,12 @@ def test_every_engine_has_a_launch_form_with_a_source(facts):
 def test_a_name_with_shell_in_it_is_one_word(facts):
     """A model's name out of somebody's file is never a command."""
     scenario = load_scenario("internal-api")
-    decision = decide(scenario, facts)
-    point = likely_point(scenario, facts)
-    engine = next(e for e in facts.engines.values() if e.name == decision.best_self_hosted)
     from stackchoice.choose.answer import answer
 
-    site = answer(scenario, facts, point).site
+    main = answer(likely_case(scenario, facts))
     evil = "a/b; rm -rf $HOME `id` 'x'\n--flag"
-    bad = site.model_copy(update={"artifact": site.artifact.model_copy(update={"id": evil})})
-    runnable = of_engine(facts, engine, bad, traffic(point), "test")
+    bad = replace(main.site, artifact=main.site.artifact.model_copy(update={"id": evil}))
+    runnable = of_engine(main.case, main.engine, bad, "test")
     assert evil in words(runnable)
     echoed = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {runnable.commands[-1]}"], capture_output=True, text=True,

@@ -6,6 +6,7 @@ import pytest
 
 from stackchoice import decide, load_scenario
 from stackchoice.choose.against import against, over_releases
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.defend import defend
 from stackchoice.choose.draws import monte_carlo
 from stackchoice.commands.defending import (
@@ -15,7 +16,7 @@ from stackchoice.commands.defending import (
     releases_text,
 )
 from stackchoice.errors import InputError
-from stackchoice.scenario import likely_point, parse_scenario
+from stackchoice.scenario import parse_scenario
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def json_chat(facts):
 
 
 def draw(scenario, facts, **how):
-    return monte_carlo(scenario, facts, likely_point(scenario, facts), **how)
+    return monte_carlo(likely_case(scenario, facts), **how)
 
 
 def test_a_tornado_is_sorted_and_starts_at_the_total(json_chat, facts):

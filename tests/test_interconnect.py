@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice.errors import InputError
-from stackchoice.facts.links import Path, path_over
+from stackchoice.facts.links import LinkPath, path_over
 from stackchoice.fit import batch_one_speed
 from stackchoice.fit.asked import asked_run
 from stackchoice.fit.interconnect import (
@@ -19,7 +19,7 @@ from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import features
 from stackchoice.sizing import describe_sizing, size_by_name
 
-LINK = Path(link="a", gb_per_s=100, all_reduce_us=5)
+LINK = LinkPath(link="a", gb_per_s=100, all_reduce_us=5)
 
 
 def test_an_all_reduce_sends_every_byte_out_and_back_but_for_ones_own():
@@ -39,8 +39,8 @@ def test_a_token_pays_two_all_reduces_a_layer():
 
 @given(st.integers(2, 64), st.floats(1, 1e9), st.floats(1, 1000))
 def test_a_faster_link_never_takes_longer(devices, size, rate):
-    slow = Path(link="a", gb_per_s=rate)
-    fast = Path(link="a", gb_per_s=2 * rate)
+    slow = LinkPath(link="a", gb_per_s=rate)
+    fast = LinkPath(link="a", gb_per_s=2 * rate)
     slower = all_reduce_seconds(size, devices, slow)
     assert all_reduce_seconds(size, devices, fast) <= slower
     # never more than twice the bytes over the link, never less than once
@@ -147,16 +147,15 @@ def test_an_unknown_link_is_wider(facts, phase):
 
 
 def test_a_scenario_states_its_link(changed, facts):
-    from stackchoice.choose.memo import Memo
-    from stackchoice.choose.site import places, site_of, speed_at
+    from stackchoice.choose.case import Case
+    from stackchoice.choose.site import places, served, site_of
     from stackchoice.scenario import likely_point
 
     def ceiling(**more):
         machine = {"id": "rtx_pro_6000_bw", "count": 2, "devices_per_replica": 2, **more}
         scenario = changed("json-chat", candidates__machines=[machine])
-        point = likely_point(scenario, facts)
-        site = site_of(places(scenario, facts)[0], facts, point, Memo())
-        speed = speed_at(site, facts, point)["speed"]
+        case = Case(scenario, facts, likely_point(scenario, facts))
+        speed = served(site_of(places(case)[0], case), case).speed
         return speed.decode_ceiling_tokens_per_s, " ".join(speed.unknown)
 
     unknown, said = ceiling()

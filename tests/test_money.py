@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -12,6 +13,8 @@ import pytest
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.choose.answer import answer
 from stackchoice.choose.buying import purchase, servers_for
+from stackchoice.choose.case import Case
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.money import break_evens, compare, path_lines, volume
 from stackchoice.cost.breakeven import crossover
 from stackchoice.errors import ScenarioError
@@ -171,10 +174,10 @@ def test_a_replica_is_not_spread_over_servers_where_one_holds_it(replicas, group
 def test_the_servers_that_cost_least_together_are_bought(count, group, servers, devices, facts,
                                                          changed):  # fmt: skip
     scenario = changed("json-chat", candidates__machines=[{"id": "h100_sxm", "count": 16}])
-    point = likely_point(scenario, facts)
-    site = answer(scenario, facts, point).site
+    case = likely_case(scenario, facts)
+    site = answer(case).site
     choice = site.choice.model_copy(update={"devices_per_replica": group})
-    found = purchase(facts, point, site.model_copy(update={"choice": choice}), count)
+    found = purchase(case, replace(site, choice=choice), count)
     assert (found.servers, found.devices) == (servers, devices)
 
 
@@ -268,12 +271,10 @@ def test_a_turn_is_true(bill):
 
 def test_break_evens_alone_are_those_of_the_whole_comparison(facts):
     scenario = load_scenario("json-chat")
-    point = likely_point(scenario, facts)
-    main = answer(scenario, facts, point)
-    _, offer = main.bought
-    alone = break_evens(facts, point, main.site, offer, main.tokens, main.lines)
+    main = answer(likely_case(scenario, facts))
+    alone = break_evens(main.case, main.site, main.offer, main.tokens, main.lines)
     assert alone == decide(scenario, facts).cost.break_even
-    assert break_evens(facts, point, None, offer, main.tokens, []) == []
+    assert break_evens(main.case, None, main.offer, main.tokens, []) == []
 
 
 def test_never_names_the_smallest_change(bill):
@@ -335,11 +336,11 @@ def test_a_stated_spare_is_paid_for_and_carries_nothing(changed, facts, bill):
     point = likely_point(scenario, facts)
     spare = Known(value=1, evidence=Evidence.STATED)
     point = Point(inputs={**point.inputs, "workload.spare_replicas": spare})
-    main = answer(scenario, facts, point)
-    site = main.site.model_copy(update={"replicas_needed": (2, 2)})
-    tokens, offer = volume(point), facts.sellers["novita"].offer("Qwen/Qwen3.8-27B")
-    lines = path_lines(scenario, facts, point, site, (facts.sellers["novita"], offer), tokens)
-    cost = compare(scenario, facts, point, site, offer, tokens, lines)
+    case = Case(scenario, facts, point)
+    site = replace(answer(case).site, replicas_needed=(2, 2))
+    tokens, offer = volume(case), facts.sellers["novita"].offer("Qwen/Qwen3.8-27B")
+    lines = path_lines(case, site, (facts.sellers["novita"], offer), tokens)
+    cost = compare(case, site, offer, tokens, lines)
     assert usd(cost, "rented") == 2 * 1963.70
     found = next(e for e in cost.break_even if e.against == "rented, fast end")
     per_mtok = 260.4384 / 509.52

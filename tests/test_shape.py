@@ -1,20 +1,20 @@
 """Question 2 in numbers: phases, what binds, what reuse is worth, settings and their disputes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice import decide
 from stackchoice.choose.answer import answer
-from stackchoice.choose.memo import Memo
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.shape import batch_at_peak, shape
-from stackchoice.choose.site import places, site_of, traffic
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.records import SEEN_BY
 from stackchoice.fit import launch
 from stackchoice.fit.admissions import NO_PREFIX_CACHING
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
-from stackchoice.scenario import likely_point
 
 QWEN = "Qwen/Qwen3.8-27B"
 
@@ -131,16 +131,14 @@ class TestShape:
     def test_a_full_pool_binds_on_capacity_and_disputes_what_reuse_takes(self, facts, changed):
         """Were there room for three sequences alone, the weights would be read for these three."""
         scenario = changed("json-chat", workload__users=600, workload__shared_prefix_tokens=8000)
-        point = likely_point(scenario, facts)
-        main = answer(scenario, facts, point)
-        engine, flow = facts.engines["sglang"], traffic(point)
-        site = main.site.model_copy(update={"live_sequences": 3, "reuse": ReuseRule()})
+        main = answer(likely_case(scenario, facts))
+        engine = facts.engines["sglang"]
+        site = replace(main.site, live_sequences=3, reuse=ReuseRule())
         rows = decide(scenario, facts).fit.admissions
         rows = [row.model_copy(update={"pool_bytes": site.row.pool_bytes, "live_sequences": 9,
                                        "engine": engine.name, "settings": NO_PREFIX_CACHING})
                 for row in rows[:1]]  # fmt: skip
-        found = shape("here", engine, site, flow, facts, thinking=False, peak=None,
-                      admissions=rows)  # fmt: skip
+        found = shape("here", main.case, engine, site, rows)
         assert (found.phases.batch, found.phases.pool_full) == (3, True)
         assert found.binding.binds == "capacity"
         ids = [lean.id for lean in found.leans]
@@ -238,16 +236,13 @@ class TestUnreadReuse:
     ):
         """1,800 tokens of which 200 are shared."""
         scenario = changed("nvidia-throughput", workload__input_tokens=1800)
-        point = likely_point(scenario, facts)
-        site = site_of(places(scenario, facts)[0], facts, point, Memo())
-        assert site.reuse is None
-        assert traffic(point).prefill_at(site, share) == pytest.approx(tokens)
+        flow = likely_case(scenario, facts).flow
+        assert flow.prefill_at(None, share) == pytest.approx(tokens)
 
     def test_without_a_shared_prefix_there_is_nothing_to_find(self, changed, facts):
         scenario = changed(
             "nvidia-throughput", workload__input_tokens=1800, workload__shared_prefix_tokens=0,
             workload__resent_share=0,
         )  # fmt: skip
-        point = likely_point(scenario, facts)
-        site = site_of(places(scenario, facts)[0], facts, point, Memo())
-        assert traffic(point).prefill_at(site, "low") == traffic(point).prefill_at(site, "high")
+        flow = likely_case(scenario, facts).flow
+        assert flow.prefill_at(None, "low") == flow.prefill_at(None, "high")

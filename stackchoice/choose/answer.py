@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Candidate, Question
-from stackchoice.choose.managed import best_seller, judged_sellers, nobody_sells, priced
-from stackchoice.choose.memo import Memo
+from stackchoice.choose.managed import Offered, best_seller, judged_sellers, nobody_sells, priced
 from stackchoice.choose.money import path_lines, volume
-from stackchoice.choose.recommend import Recommendation, recommend
+from stackchoice.choose.prefer import Way
+from stackchoice.choose.recommend import Recommendation, open_ways, recommend
 from stackchoice.choose.selfhosted import Judged, judge_all
-from stackchoice.choose.site import Site, traffic
+from stackchoice.choose.site import Site
 from stackchoice.cost import CostLine, Volume
-from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Machine, Offer, Seller
-from stackchoice.ops import Ops, ops
-from stackchoice.scenario import Point, Scenario
+from stackchoice.facts.records import Engine, Offer, Seller
+from stackchoice.ops import Ops, ops, vetoed
 from stackchoice.workload import (
     Conflict,
     PushResult,
@@ -29,7 +28,6 @@ from stackchoice.workload import (
 
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
-
 #: What the team's silence about every duty says of serving by itself.
 VETO: tuple[Question, str] = (
     "ops capacity", "nobody upgrades it, nobody watches p99, nobody is awake when it breaks",
@@ -38,88 +36,100 @@ VETO: tuple[Question, str] = (
 
 @dataclass(frozen=True)
 class Answer:
-    """Everything that was concluded at one point."""
+    """Everything that was concluded at one point.
 
+    ``chosen`` is the best self-hosted configuration; ``offered`` are the judged sellers,
+    ``seller`` and ``bought`` the best of them.
+    """
+
+    case: Case
     judged: list[Judged]
-    scenario: Scenario
-    offered: list[tuple[Seller, Offer, Candidate]]
-    best: Candidate | None
+    offered: list[Offered]
+    chosen: Judged | None
     best_rule: PushResult | None
-    tied_with: str | None
-    site: Site | None
     seller: Candidate | None
+    bought: tuple[Seller, Offer] | None
     pushes: list[PushResult]
     conflicts: list[Conflict]
-    ops: Ops
     lines: list[CostLine]
-    bought: tuple[Seller, Offer] | None
     tokens: Volume | None
+    ways: list[Way]
     verdict: Recommendation
+
+    @cached_property
+    def best(self) -> Candidate | None:
+        """The best self-hosted configuration in words."""
+        return self.chosen.candidate() if self.chosen else None
+
+    @cached_property
+    def ops(self) -> Ops:
+        """What the team has, against what serving by itself asks of it."""
+        return ops(self.case.scenario, self.case.point, self.case.facts)
+
+    @property
+    def site(self) -> Site | None:
+        """Question 1 in numbers, for the best self-hosted configuration."""
+        return self.chosen.site if self.chosen else None
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine of the best self-hosted configuration."""
+        return self.chosen.engine if self.chosen else None
+
+    @property
+    def offer(self) -> Offer | None:
+        """What the best seller offers."""
+        return self.bought and self.bought[1]
 
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""
         sellers = [priced(c, offer, self.tokens) for _, offer, c in self.offered]
-        return [j.candidate() for j in self.judged] + (sellers or [nobody_sells(self.scenario)])
+        return [j.candidate() for j in self.judged] + (sellers or [nobody_sells(self.case)])
 
 
-def answer(scenario: Scenario, facts: Facts, point: Point, memo: Memo | None = None) -> Answer:
+def answer(case: Case) -> Answer:
     """Answer the three questions and compare the paths at one point.
 
-    ``memo`` is shared by the points of one decision: only what a moved input reaches is new.
+    Cases made from one another share sub-results: only what a moved input reaches is new.
     """
-    memo = memo or Memo()
-    tokens = volume(point)
-    team = ops(scenario, point, facts)
-    judged, field, results = memo.recall(
-        ("survey",), point, facts, lambda p, f: _survey(scenario, f, p, memo)
-    )
+    tokens = volume(case)
+    judged, field, results = case.recall(("survey",), _survey)
     alive = set(field.best)
     found_conflicts = conflicts(results, alive)
     rule, engine_id = _favourite(results, alive)
-    chosen = field.best.get(engine_id) if engine_id else None
-    best, site = (chosen.candidate(), chosen.site) if chosen else (None, None)
+    chosen = field.best[engine_id] if engine_id else None
     unsettled = [c for c in found_conflicts if not c.settled and engine_id in c.engines]
     tied = next(
-        (facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
+        (case.facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
     )
 
-    found = judged_sellers(scenario, facts, point, memo)
-    seller = best_seller(found, tokens)
-    bought = next(((s, o) for s, o, c in found if seller and c.seller == seller.seller), None)
-    lines = path_lines(scenario, facts, point, site, bought, tokens)
+    offered = judged_sellers(case)
+    taken = best_seller(offered, tokens)
+    bought, seller = (taken[:2], taken[2]) if taken else (None, None)
+    lines = path_lines(case, chosen.site if chosen else None, bought, tokens)
+    ways = open_ways(case, chosen, seller, lines)
     verdict = recommend(
-        scenario, facts, point, best=best, best_rule=rule, tied_with=tied, site=site, seller=seller,
-        sellers=[c for _, _, c in found] or [nobody_sells(scenario)], pushes=results, lines=lines,
+        case, ways, chosen=chosen, best_rule=rule, tied_with=None if seller else tied,
+        pushes=results,
+        sellers=[c for _, _, c in offered] or [nobody_sells(case)],
         fit_unknown=not field.best and any(j.alive for j in judged),
     )  # fmt: skip
     return Answer(
-        scenario=scenario,
-        judged=judged,
-        offered=found,
-        best=best,
-        best_rule=rule,
-        tied_with=tied,
-        site=site,
-        seller=seller,
-        pushes=results,
+        case=case, judged=judged, offered=offered, chosen=chosen, best_rule=rule,
+        seller=seller, bought=bought, pushes=results,
         conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
-        ops=team,
-        lines=lines,
-        bought=bought,
-        tokens=tokens,
+        lines=lines, tokens=tokens, ways=ways,
         verdict=verdict,
-    )
+    )  # fmt: skip
 
 
-def _survey(
-    scenario: Scenario, facts: Facts, point: Point, memo: Memo
-) -> tuple[list[Judged], Field, list[PushResult]]:
+def _survey(case: Case) -> tuple[list[Judged], Field, list[PushResult]]:
     """Judge everything and see where the rules point: what no price and no salary moves."""
-    veto = VETO if ops(scenario, point, facts).veto else None
-    judged = judge_all(scenario, facts, point, memo, veto)
+    veto = VETO if vetoed(case.scenario, case.point) else None
+    judged = judge_all(case, veto)
     field = Field(judged)
-    results = pushes(facts.rules, _situation(scenario, facts, point, field))
+    results = pushes(case.facts.rules, _situation(case, field))
     if not field.best:  # looked at here, so that what it reads is noted
         all(j.alive for j in judged)
     return judged, field, results
@@ -133,7 +143,8 @@ class Field:
     """
 
     def __init__(self, judged: list[Judged]) -> None:
-        self._fitting = sorted((j for j in judged if j.fits), key=Judged.rank, reverse=True)
+        fitting = [j for j in judged if j.standing.fits]
+        self._fitting = sorted(fitting, key=lambda j: j.standing.rank, reverse=True)
 
     @cached_property
     def best(self) -> dict[str, Judged]:
@@ -159,18 +170,18 @@ class Field:
         return max(rates, default=None)
 
 
-def _situation(scenario: Scenario, facts: Facts, point: Point, field: Field) -> Situation:
-    machines: list[Machine] = [facts.machines[c.id] for c in scenario.candidates.machines]
+def _situation(case: Case, field: Field) -> Situation:
+    choices = case.scenario.candidates.machines
 
     def utilisation() -> float | None:
-        mean, fastest = traffic(point).mean_per_s, field.fastest_per_s
+        mean, fastest = case.flow.mean_per_s, field.fastest_per_s
         return mean / fastest if fastest and mean is not None else None
 
     return Situation(
-        scenario=scenario, point=point, machines=machines,
-        devices=sum(c.count for c in scenario.candidates.machines),
-        mean_utilisation=utilisation,
-        thresholds={name: facts.assumed(name) for name in THRESHOLDS},
+        scenario=case.scenario, point=case.point,
+        machines=[case.facts.machines[c.id] for c in choices],
+        devices=sum(c.count for c in choices), mean_utilisation=utilisation,
+        thresholds={name: case.facts.assumed(name) for name in THRESHOLDS},
     )  # fmt: skip
 
 

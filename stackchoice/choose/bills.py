@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from stackchoice.choose.buying import devices, fte_of, once, purchase, rental, replicas
+from stackchoice.choose.buying import fte_of, once, purchase, rental
+from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.cost import BillLine, CostLine, Volume, decimal
 from stackchoice.cost.numbers import MILLION
@@ -13,7 +14,6 @@ from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer
-from stackchoice.scenario import Point, Scenario
 
 M_TOKENS = "M tokens"
 
@@ -29,18 +29,16 @@ ASSUMED_IN = {
 
 
 def itemised(
-    scenario: Scenario, facts: Facts, point: Point, site: Site | None, offer: Offer | None,
-    tokens: Volume | None, line: CostLine,
-) -> list[BillLine]:  # fmt: skip
+    case: Case, site: Site | None, offer: Offer | None, tokens: Volume | None, line: CostLine
+) -> list[BillLine]:
     """Return the bill of a path. Its lines sum to the path's total; an unknown one has no sum."""
     if line.path == "managed" and offer is not None:
         bought = list(_tokens(offer, tokens))
     elif line.path == "rented" and site is not None and line.infrastructure_usd is not None:
-        bought = list(_rent(scenario, facts, point, site, line))
+        bought = list(_rent(case, site, line))
     else:
-        bought = list(_owned(facts, point, site, line))
-    owned = site is not None and site.choice.already_owned and line.path == "owned"
-    return [*bought, *_people(scenario, facts, point, site, line, owned)]
+        bought = list(_owned(case, site, line))
+    return [*bought, *_people(case, site, line)]
 
 
 def _tokens(offer: Offer, tokens: Volume | None) -> Iterator[BillLine]:
@@ -85,10 +83,8 @@ def _adjustment(item: str, usd: Decimal, note: str, offer: Offer) -> BillLine:
     )  # fmt: skip
 
 
-def _rent(
-    scenario: Scenario, facts: Facts, point: Point, site: Site, line: CostLine
-) -> Iterator[BillLine]:
-    price = rental(scenario, facts, point, site, devices(site))
+def _rent(case: Case, site: Site, line: CostLine) -> Iterator[BillLine]:
+    price = rental(case, site)
     if price is None:
         return
     units = -(-price.devices // price.devices_per_unit) * price.devices_per_unit
@@ -104,49 +100,47 @@ def _rent(
     )  # fmt: skip
 
 
-def _owned(facts: Facts, point: Point, site: Site | None, line: CostLine) -> Iterator[BillLine]:
+def _owned(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]:
     if line.infrastructure_usd is None:
         yield BillLine(item=line.what, usd=None, evidence=Evidence.ASSUMED, note=line.note)
         return
     bought = None
     if site is not None and not site.choice.already_owned:
-        bought = purchase(facts, point, site, replicas(site))
+        bought = purchase(case, site)
     for part, usd in line.parts.items():
-        said = [_assumption(facts, key) for key in ASSUMED_IN.get(part, ())]
+        said = [_assumption(case.facts, key) for key in ASSUMED_IN.get(part, ())]
         if part in ("depreciation", "annuity") and bought is not None:
             said.insert(0, f"{bought.servers} server(s) at {bought.usd:,.0f} USD, installation "
                            f"{bought.installation_usd:,.0f} USD")  # fmt: skip
         if bought is None:
-            said = [line.note, *(_assumption(facts, key) for key in ("usd_per_kwh",))]
+            said = [line.note, *(_assumption(case.facts, key) for key in ("usd_per_kwh",))]
         elif part in ("energy", "hosting"):
             said.insert(0, f"{bought.power_kw.value:g} kW a server, {bought.power_kw.note}")
         yield BillLine(
             item=part, usd=usd, evidence=Evidence.ASSUMED,
-            source=bought.source if bought else _source(facts, "usd_per_kwh"),
+            source=bought.source if bought else _source(case.facts, "usd_per_kwh"),
             as_of=bought.as_of if bought else "", note="; ".join(said),
         )  # fmt: skip
 
 
-def _people(
-    scenario: Scenario, facts: Facts, point: Point, site: Site | None, line: CostLine, owned: bool
-) -> Iterator[BillLine]:
-    fte = fte_of(scenario, facts, point, line.path, site, owned)
-    months = decimal(point["money.horizon_months"])
+def _people(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]:
+    fte, facts = fte_of(case, line.path, site), case.facts
+    months = decimal(case["money.horizon_months"])
     span = ""
     if fte.low is not None and fte.high is not None:
         span = f"{fte.low:g} to {fte.high:g}; "
     published = fte == facts.assumptions[f"ops_fte_{line.path}"].datum
     yield BillLine(
         item="operations work", kind="people", quantity=fte.value, unit="engineers",
-        unit_usd=decimal(point["money.usd_per_engineer_month"]), usd=line.people_usd,
+        unit_usd=decimal(case["money.usd_per_engineer_month"]), usd=line.people_usd,
         evidence=line.people_evidence, source=fte.source.label if fte.source else "",
         as_of=fte.source.as_of if fte.source else "",
         note=span + ("published default" if published else fte.note),
     )  # fmt: skip
     source = facts.assumptions[f"implementation_usd_{line.path}"].datum.source
-    for what, usd in once(facts, point, line.path, owned).items():
+    for what, usd in once(case, line.path, site).items():
         ours = what == "setting up"
-        known = point.inputs["money.switching_usd"]
+        known = case.point.inputs["money.switching_usd"]
         yield BillLine(
             item=what, kind="one-time", quantity=1 / float(months),
             unit=f"(1 of {float(months):g} months)", unit_usd=usd, usd=usd / months,

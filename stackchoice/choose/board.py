@@ -1,6 +1,12 @@
-"""What a review board asks, each with the answer that stands in the file, or "nobody said"."""
+"""What a review board asks, each with the answer that stands in the file, or "nobody said".
+
+Beside it what was held fixed, and every input as it was taken.
+"""
 
 from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.carried import BoardRow
@@ -8,8 +14,7 @@ from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
 from stackchoice.facts.datum import Datum, Evidence, weakest
-from stackchoice.facts.load import Facts
-from stackchoice.scenario import NOBODY, Point, Scenario
+from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
 
 SILENCE = "nobody said"
 
@@ -20,17 +25,16 @@ VOLUME = (
 )  # fmt: skip
 
 
-def board(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, cost: Cost
-) -> list[BoardRow]:
+def board(main: Answer, cost: Cost) -> list[BoardRow]:
     """Return the questions of a review with what this decision can say to each."""
+    scenario, point = main.case.scenario, main.case.point
     return [
         _volume(point),
         _answered(point),
         _leaves(point),
         _licences(scenario, main),
         _card_dies(scenario, main, cost),
-        _exit(scenario, facts, cost),
+        _exit(main, cost),
         _retest(scenario),
         _prices(main),
     ]
@@ -79,12 +83,12 @@ def _leaves(point: Point) -> BoardRow:
 def _licences(scenario: Scenario, main: Answer) -> BoardRow:
     accepted = ", ".join(scenario.constraints.licences_acceptable)
     rule = f"acceptable: {accepted}" if accepted else f"which are acceptable: {SILENCE}"
-    if main.site is None or main.best is None:
+    engine = main.engine
+    if main.site is None or engine is None:
         return BoardRow(question="Which licences?", answer=rule, evidence=Evidence.STATED,
                         said=bool(accepted))  # fmt: skip
     own = main.site.artifact.licence
     weights: Datum[str] = own if own.known else main.site.model.licence
-    engine = next(j.engine for j in main.judged if j.engine.name == main.best.option)
     return BoardRow(
         question="Which licences?",
         answer=f"weights {weights.value or 'unknown'}, {engine.name} "
@@ -124,8 +128,8 @@ def _card_dies(scenario: Scenario, main: Answer, cost: Cost) -> BoardRow:
                     evidence=Evidence.INFERRED, said=True)  # fmt: skip
 
 
-def _exit(scenario: Scenario, facts: Facts, cost: Cost) -> BoardRow:
-    listed = len(offers(scenario, facts))
+def _exit(main: Answer, cost: Cost) -> BoardRow:
+    listed = len(offers(main.case))
     parts = [f"the weights are open: {listed} seller(s) of this model are in the fact base"]
     parts += [
         f"{one.path}: {one.what} ({'unknown' if one.usd is None else f'{one.usd:,.0f} USD'})"
@@ -156,3 +160,45 @@ def _prices(main: Answer) -> BoardRow:
         question="Where do the prices come from?", answer="; ".join(found) or SILENCE,
         evidence=weakest(*(line.evidence for line in main.lines)), said=bool(found),
     )  # fmt: skip
+
+
+def held_fixed(main: Answer) -> list[str]:
+    """Return what was not varied: everything held fixed is a claim somebody should check."""
+    facts = main.case.facts
+    engines = ", ".join(f"{e.name} {e.latest.version}" for e in facts.engines.values())
+    preset = main.case.scenario.workload.sampling_preset
+    fixed = [
+        f"engine releases: {engines}",
+        f"fact base {facts.sha256[:12]}",
+        "cache type: the model's own; no quantised KV cache was considered",
+        f"sampling preset: {preset or 'not named'}",
+        "capacity at the release's default settings, as each configuration's reason says",
+        "single-stream speed intervals carried over to batches",
+        "prices as listed on their dates; no discounts, taxes, egress or currency",
+    ]
+    if main.site is not None:
+        revision = main.site.artifact.revision.value or "unknown"
+        fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
+    return fixed
+
+
+def input_rows(scenario: Scenario, point: Point) -> list[dict[str, Any]]:
+    """Return every input at the likely point with its class, origin and answerer."""
+    given = scenario_inputs(scenario)
+    return [
+        {
+            "input": path,
+            "value": _plain(known.value),
+            "low": _plain(given[path].low),
+            "high": _plain(given[path].high),
+            "evidence": known.evidence.value if known.value is not None else "unknown",
+            "origin": known.origin,
+            "answered_by": known.answered_by,
+        }
+        for path, known in point.inputs.items()
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON gives back equal; bills stay Decimal, an input need not."""
+    return float(value) if isinstance(value, Decimal) else value

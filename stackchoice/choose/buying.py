@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import HourListing
-from stackchoice.choose.site import SECONDS_PER_HOUR, Site
+from stackchoice.choose.site import Site
+from stackchoice.choose.traffic import SECONDS_PER_HOUR
 from stackchoice.cost import decimal
 from stackchoice.cost.machines import commitment_pays, rent, stepped_hours
 from stackchoice.facts.datum import Datum, Evidence
-from stackchoice.facts.load import Facts
 from stackchoice.facts.records import HourPrice, Path
 from stackchoice.ops import people, upkeep
-from stackchoice.scenario import Point, Scenario
 
 OWN_QUOTE = "the team's own quote"
 #: What an unnamed billing step is taken to be: the longest in use.
@@ -47,24 +47,31 @@ class Rental:
         return usd
 
 
-def rental(scenario: Scenario, facts: Facts, point: Point, site: Site, count: int) -> Rental | None:
+def rental(case: Case, site: Site) -> Rental | None:
     """Return the cheapest offer on the scenario's terms, or the team's own quote.
 
     Of each seller's listing only the newest price counts. None where nobody sells it on these
     terms.
     """
-    quote = point["money.usd_per_device_hour"]
+    count = devices(site)
+    return case.recall(
+        ("rental", site.machine.id, count), lambda here: _cheapest(here, site.machine.id, count)
+    )
+
+
+def _cheapest(case: Case, machine: str, count: int) -> Rental | None:
+    quote = case["money.usd_per_device_hour"]
     if quote is not None:
-        known = point.inputs["money.usd_per_device_hour"]
+        known = case.point.inputs["money.usd_per_device_hour"]
         return _rental(
-            scenario, facts, point, count, seller=OWN_QUOTE, terms="own quote", per_unit=1,
+            case, count, seller=OWN_QUOTE, terms="own quote", per_unit=1,
             usd=decimal(quote), step_s=None, boots=True, evidence=known.evidence,
             source=known.origin or OWN_QUOTE, as_of="",
         )  # fmt: skip
     listed = [
-        _listed(scenario, facts, point, count, price)
-        for price in newest(facts.hours, site.machine.id)
-        if price.kind in scenario.money.rental_terms
+        _listed(case, count, price)
+        for price in newest(case.facts.hours, machine)
+        if price.kind in case.scenario.money.rental_terms
     ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)
 
@@ -79,7 +86,7 @@ def newest(prices: list[HourPrice], machine: str) -> list[HourPrice]:
     return list(found.values())
 
 
-def hour_market(scenario: Scenario, facts: Facts, point: Point, site: Site) -> list[HourListing]:
+def hour_market(case: Case, site: Site) -> list[HourListing]:
     """Return every listed offer of the machine by the hour, cheapest month first.
 
     Whatever its terms; ``taken`` says whether the scenario takes them.
@@ -88,18 +95,18 @@ def hour_market(scenario: Scenario, facts: Facts, point: Point, site: Site) -> l
         HourListing(
             seller=price.seller, kind=price.kind, terms=price.terms,
             usd_per_device_hour=price.usd_per_device_hour, devices_per_unit=price.devices_per_unit,
-            usd_per_month=_listed(scenario, facts, point, devices(site), price).usd,
-            taken=price.kind in scenario.money.rental_terms, as_of=price.starts,
+            usd_per_month=_listed(case, devices(site), price).usd,
+            taken=price.kind in case.scenario.money.rental_terms, as_of=price.starts,
             source=price.source.label,
         )
-        for price in newest(facts.hours, site.machine.id)
+        for price in newest(case.facts.hours, site.machine.id)
     ]  # fmt: skip
     return sorted(found, key=lambda row: (row["usd_per_month"], row["seller"], row["terms"]))
 
 
-def _listed(scenario: Scenario, facts: Facts, point: Point, count: int, price: HourPrice) -> Rental:
+def _listed(case: Case, count: int, price: HourPrice) -> Rental:
     return _rental(
-        scenario, facts, point, count, seller=price.seller, terms=price.terms,
+        case, count, seller=price.seller, terms=price.terms,
         per_unit=price.devices_per_unit, usd=price.usd_per_device_hour,
         step_s=price.billing_step_s,
         boots=price.kind != "dedicated endpoint" or price.bills_start,
@@ -108,16 +115,15 @@ def _listed(scenario: Scenario, facts: Facts, point: Point, count: int, price: H
 
 
 def _rental(
-    scenario: Scenario, facts: Facts, point: Point, count: int, *, seller: str, terms: str,
-    per_unit: int, usd: Decimal, step_s: int | None, boots: bool, evidence: Evidence, source: str,
-    as_of: str,
+    case: Case, count: int, *, seller: str, terms: str, per_unit: int, usd: Decimal,
+    step_s: int | None, boots: bool, evidence: Evidence, source: str, as_of: str,
 ) -> Rental:  # fmt: skip
-    month = decimal(facts.assumed("hours_per_month"))
+    month = decimal(case.facts.assumed("hours_per_month"))
     hours, note = month, "always on"
-    daily, days = point["workload.active_hours_per_day"], point["workload.days_per_month"]
-    if scenario.money.rented_hours == "active hours" and daily and days:
+    daily, days = case["workload.active_hours_per_day"], case["workload.days_per_month"]
+    if case.scenario.money.rented_hours == "active hours" and daily and days:
         step = step_s or LONGEST_STEP_S
-        boot = decimal(facts.assumed("boot_s")) if boots else Decimal(0)
+        boot = decimal(case.facts.assumed("boot_s")) if boots else Decimal(0)
         hours = min(
             month,
             stepped_hours(busy_s=decimal(daily) * SECONDS_PER_HOUR, starts=decimal(days),
@@ -126,7 +132,7 @@ def _rental(
         note = f"active hours, {days:g} starts of {boot:g} s billed in steps of {step:,} s" + (
             "" if step_s else ", which is assumed"
         )
-    discount = decimal(point["money.commitment_discount"] or 0)
+    discount = decimal(case["money.commitment_discount"] or 0)
     if discount and commitment_pays(hours, month, discount):
         hours, note = month, f"committed at {discount:.0%} off, all hours paid"
     else:
@@ -155,22 +161,28 @@ class Purchase:
     as_of: str
 
 
-def purchase(facts: Facts, point: Point, site: Site, count: int) -> Purchase | None:
-    """Return the servers to buy for ``count`` replicas; None where nobody lists the machine.
+def purchase(case: Case, site: Site, count: int | None = None) -> Purchase | None:
+    """Return the servers to buy for the replicas (or ``count``); None where no list has them.
 
     Of the listed sizes the one whose servers cost least together; a replica is not spread over
     servers where one holds it. The team's own quote replaces the price of a server. Hardware that
     no list has is taken a replica a server, with the power of its boards and an assumed host.
     """
+    count = count or replicas(site)
+    key = ("purchase", site.machine.id, site.choice.devices_per_replica, count)
+    return case.recall(key, lambda here: _servers(here, site, count))
+
+
+def _servers(case: Case, site: Site, count: int) -> Purchase | None:
     group = site.choice.devices_per_replica
-    listed = [s for s in facts.servers[::-1] if s.machine == site.machine.id]
+    listed = [s for s in case.facts.servers[::-1] if s.machine == site.machine.id]
     largest = max((s.devices for s in listed), default=0)
     layouts = [
         (servers_for(count, group, s.devices), s)
         for s in listed
         if s.devices >= min(group, largest)
     ]
-    quote, known = point["money.server_usd"], point.inputs["money.server_usd"]
+    quote, known = case["money.server_usd"], case.point.inputs["money.server_usd"]
     ours: dict[str, Any] = {
         "evidence": known.evidence, "source": known.origin or OWN_QUOTE, "as_of": "",
     }  # fmt: skip
@@ -189,7 +201,7 @@ def purchase(facts: Facts, point: Point, site: Site, count: int) -> Purchase | N
     board, power = site.machine.board_power_w, Datum[float]()
     if board.value is not None:
         power = Datum[float](
-            value=board.value * group / 1000 + facts.assumed("host_kw"),
+            value=board.value * group / 1000 + case.facts.assumed("host_kw"),
             evidence=Evidence.ASSUMED, note="board power and an assumed host",
         )  # fmt: skip
     return Purchase(
@@ -204,26 +216,29 @@ def servers_for(replicas: int, devices_per_replica: int, devices: int) -> int:
     return -(-replicas // fit) if fit else replicas * -(-devices_per_replica // devices)
 
 
-def fte_of(
-    scenario: Scenario, facts: Facts, point: Point, path: Path, site: Site | None,
-    already_owned: bool,
-) -> Datum[float]:  # fmt: skip
+def already_paid(path: Path, site: Site | None) -> bool:
+    """Whether a path is the machine that somebody owns already."""
+    return path == "owned" and site is not None and site.choice.already_owned
+
+
+def fte_of(case: Case, path: Path, site: Site | None) -> Datum[float]:
     """Return the engineers a path takes with this engine on this platform."""
     work = None
     if site is not None and path != "managed":
-        work = upkeep(scenario, facts, site.engine, site.machine.backend)
+        work = upkeep(case.scenario, case.facts, site.engine, site.machine.backend)
     return people(
-        facts, path, one_user=point["workload.users"] == 1, already_owned=already_owned,
-        point=point, work=work,
+        case.facts, path, one_user=case["workload.users"] == 1,
+        already_owned=already_paid(path, site), point=case.point, work=work,
     )  # fmt: skip
 
 
-def once(facts: Facts, point: Point, path: Path, already_owned: bool) -> dict[str, Decimal]:
+def once(case: Case, path: Path, site: Site | None) -> dict[str, Decimal]:
     """Return what a path costs once, by what it is for; leaving today's set-up only where said."""
-    alone = point["workload.users"] == 1 and (already_owned or path == "managed")
-    setting_up = 0.0 if alone else facts.assumed(f"implementation_usd_{path}")
+    operated = path == "managed" or already_paid(path, site)
+    alone = case["workload.users"] == 1 and operated
+    setting_up = 0.0 if alone else case.facts.assumed(f"implementation_usd_{path}")
     found = {"setting up": decimal(setting_up)}
-    if (leaving := point["money.switching_usd"]) is not None:
+    if (leaving := case["money.switching_usd"]) is not None:
         found["leaving what runs today"] = decimal(leaving)
     return found
 
@@ -241,6 +256,6 @@ def devices(site: Site) -> int:
     return site.choice.devices_per_replica * replicas(site)
 
 
-def spares(point: Point, site: Site) -> int:
+def spares(case: Case, site: Site) -> int:
     """Replicas among :func:`replicas` that are there for one to fail: as stated, else none."""
-    return min(point["workload.spare_replicas"] or 0, replicas(site) - 1)
+    return min(case.flow.spares, replicas(site) - 1)

@@ -6,76 +6,112 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Question
-from stackchoice.choose.interactive import LIMITS, under_limits
 from stackchoice.choose.judge import Check, first_failure
-from stackchoice.choose.kernels import kernel_checks, path_at
-from stackchoice.choose.memo import Memo
-from stackchoice.choose.site import Place, Site, Traffic, admitted, site_of
-from stackchoice.facts.datum import Datum, Record, sure
-from stackchoice.facts.load import Facts
+from stackchoice.choose.limits import LIMITS, under_limits
+from stackchoice.choose.site import Place, Site, admitted, site_of
+from stackchoice.facts.datum import sure
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB
-from stackchoice.scenario import Point, Scenario
+from stackchoice.fit.path import KernelPath, artifact_path
+from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
 
 
-class Standing(Record):
+@dataclass(frozen=True)
+class Standing:
     """How far one engine comes at one place whatever the traffic: files, release and memory.
 
     ``failed`` is the first hard fact that failed. A file that the engine does not load is given
     no admission: ``site`` is then None.
     """
 
-    failed: tuple[Question, str] | None = None
-    unknown: list[str] = []
+    engine: Engine
+    place: Place
+    failed: tuple[Question, str] | None
+    unknown: list[str]
     site: Site | None = None
 
+    @cached_property
+    def fits(self) -> bool:
+        """Whether its weights are known to fit."""
+        return not self.failed and self.site is not None and self.site.row.pool_bytes is not None
 
-def standing(
-    scenario: Scenario, facts: Facts, point: Point, engine: Engine, place: Place, memo: Memo
-) -> Standing:
+    @cached_property
+    def rank(self) -> tuple[Any, ...]:
+        """Orders configurations of an engine: highest precision, then capacity.
+
+        Quantising is a cure for what does not fit, so it is not taken where nothing ails.
+        """
+        place, site = self.place, self.site
+        return (
+            place.artifact.weight_bits.value or 0,
+            -place.choice.devices_per_replica,
+            (site and site.live_sequences) or 0,
+            # Still equal: never by the order in which somebody wrote the machines down.
+            place.choice.already_owned,
+            (site and site.row.pool_bytes) or 0,
+            place.choice.count,
+            place.machine.id,
+            place.artifact.id,
+        )
+
+
+def standing(case: Case, engine: Engine, place: Place) -> Standing:
     """Check licence, software, kernels and memory, in this order, up to the first that fails."""
-    failed, unknown = first_failure([*_licence(scenario, engine, place), *_software(engine, place)])
+    before = [*_licence(case.scenario, engine, place), *_software(engine, place)]
+    failed, unknown = first_failure(before)
     if failed:
-        return Standing(failed=failed, unknown=unknown)
-    path = path_at(place, engine, facts, point, memo)
-    failed, more = first_failure(kernel_checks(engine, place, path))
+        return Standing(engine, place, failed, unknown)
+    path = case.recall(
+        ("kernels", engine.id, place.number),
+        lambda here: artifact_path(
+            place.model, place.artifact, engine.id, engine.latest.version, place.machine, here.facts
+        ),
+    )
+    failed, more = first_failure(_kernels(engine, place, path))
     unknown = unknown + more
     if failed:
-        return Standing(failed=failed, unknown=unknown)
-    site = site_of(place, facts, point, memo).model_copy(update={"kernels": path})
-    site = admitted(site, engine, facts, point, memo)
-    failed, more = first_failure(_memory(point, site))
-    return Standing(failed=failed, unknown=unknown + more, site=site)
+        return Standing(engine, place, failed, unknown)
+    site = admitted(replace(site_of(place, case), kernels=path), engine, case)
+    failed, more = first_failure(_memory(case, site))
+    return Standing(engine, place, failed, unknown + more, site)
 
 
-def traffic_checks(
-    scenario: Scenario, point: Point, site: Site, flow: Traffic, *, limits: bool
-) -> Iterator[Check]:
+def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
     """Yield what the traffic asks of a site that serves it; ``limits``: whether any is stated."""
     yield from _concurrency(site)
     yield from _rate(site)
     if limits:
-        yield from _ceilings(point, site, flow)
-        if scenario.workload.interactive:
-            yield from _limits_under_load(point, site, flow)
+        yield from _ceilings(case, site)
+        if case.scenario.workload.interactive:
+            yield from _limits_under_load(case, site)
 
 
-def team_checks(scenario: Scenario, point: Point, engine: Engine, place: Place) -> Iterator[Check]:
+def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     """Yield what the workload needs of the engine, then what the team can fund."""
-    yield from _needs(scenario, point, engine)
-    limit = point["money.can_fund_devices"]
-    wanted = place.choice.devices_per_replica
+    yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
+    users = case["workload.users"]
+    if case.scenario.workload.purpose == "serving" and users is not None and users > 1:
+        batches, _ = engine.has("continuous_batching")
+        yield "workload shape", batches, (
+            f"whether {engine.name} batches concurrent requests" if batches is None
+            else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
+        )  # fmt: skip
+    limit, wanted = case["money.can_fund_devices"], place.choice.devices_per_replica
     if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
 
 
-def _licence(scenario: Scenario, engine: Engine, site: Place) -> Iterator[Check]:
+def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
-    own = site.artifact.licence
-    weights = own if own.known else site.model.licence
+    own = place.artifact.licence
+    weights = own if own.known else place.model.licence
     for what, datum in (("the weights", weights), (engine.name, engine.licence)):
         if not accepted:
             return
@@ -88,52 +124,60 @@ def _licence(scenario: Scenario, engine: Engine, site: Place) -> Iterator[Check]
             )  # fmt: skip
 
 
-def _software(engine: Engine, site: Place) -> Iterator[Check]:
-    machine, artifact = site.machine, site.artifact
-    runs = engine.platforms.get(machine.backend, Datum[bool]()).value
-    yield (
-        "hardware fit",
-        runs,
-        _text(
-            runs,
-            f"{engine.name} does not run on {machine.backend}",
-            f"whether {engine.name} runs on {machine.backend}",
-        ),
-    )
+def _software(engine: Engine, place: Place) -> Iterator[Check]:
+    machine, artifact = place.machine, place.artifact
+
+    def fact(holds: bool | None, no: str, may: str) -> Check:
+        text = f"whether {engine.name} {may}" if holds is None else f"{engine.name} {no}"
+        return "hardware fit", holds, text
+
+    runs = engine.runs_on(machine.backend)
+    yield fact(runs, f"does not run on {machine.backend}", f"runs on {machine.backend}")
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
         yield (
             "hardware fit", has >= floor,
             f"needs compute capability {floor:g}; {machine.name} has {has:g}",
         )  # fmt: skip
-    loads = engine.formats.get(artifact.format, Datum[bool]()).value
-    yield (
-        "hardware fit",
-        loads,
-        _text(
-            loads,
-            f"{engine.name} does not load {artifact.format} files",
-            f"whether {engine.name} loads {artifact.format} files",
-        ),
-    )
-    architecture = ((site.model.config.value or {}).get("architectures") or ["?"])[0]
+    files = f"{artifact.format} files"
+    loads = engine.loads(artifact.format)
+    yield fact(loads, f"does not load {files}", f"loads {files}")
+    architecture = ((place.model.config.value or {}).get("architectures") or ["?"])[0]
     implemented, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
-    yield "hardware fit", implemented, _text(
-        implemented,
-        f"{engine.name} {engine.latest.version} does not implement {architecture}{first}",
-        f"whether {engine.name} implements {architecture}",
+    yield fact(
+        implemented, f"{engine.latest.version} does not implement {architecture}{first}",
+        f"implements {architecture}",
     )  # fmt: skip
-    if site.choice.devices_per_replica > 1:
+    if place.choice.devices_per_replica > 1:
+        several = "one model over several devices"
         sharded, _ = engine.has("tensor_parallel")
-        yield "hardware fit", sharded, _text(
-            sharded, f"{engine.name} does not shard one model over several devices",
-            f"whether {engine.name} shards one model over several devices",
+        yield fact(sharded, f"does not shard {several}", f"shards {several}")
+
+
+def _kernels(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[Check]:
+    """A format without a kernel on this chip does not start, however well it would fit."""
+    release = f"{engine.name} {engine.latest.version}"
+    if path is None:
+        yield "hardware fit", None, f"whether {release} has kernels for {place.artifact.label}"
+        return
+    for part in path.refusals():
+        name, why = part.encoding.name if part.encoding else "", part.prefill.note
+        yield (
+            "hardware fit", False,
+            f"{release} has no kernel for {name} on {path.chip_name}" + (f": {why}" if why else ""),
         )  # fmt: skip
+    if path.loads is None:
+        yield (
+            "hardware fit", None,
+            f"whether {release} has kernels for {place.artifact.label} on {path.chip_name}",
+        )  # fmt: skip
+    if any(part.prefill.arithmetic == "emulated" for part in path.parts):
+        yield "hardware fit", None, f"how fast the emulated kernels of {release} are"
 
 
-def _memory(point: Point, site: Site) -> Iterator[Check]:
-    context, limit = point["workload.context_tokens"], site.model.context_tokens.value
+def _memory(case: Case, site: Site) -> Iterator[Check]:
+    context, limit = case["workload.context_tokens"], site.model.context_tokens.value
     if context and limit:
         yield (
             "hardware fit", context <= limit,
@@ -146,17 +190,15 @@ def _memory(point: Point, site: Site) -> Iterator[Check]:
     one = row.bytes_per_sequence
     takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""
     yield (
-        "hardware fit",
-        row.live_sequences > 0,
+        "hardware fit", row.live_sequences > 0,
         f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}",
-    )
+    )  # fmt: skip
     if site.live_sequences == 0:
         yield (
-            "hardware fit",
-            False,
+            "hardware fit", False,
             f"the quotient gives {row.live_sequences} live sequences, this release's own admission "
             "none",
-        )
+        )  # fmt: skip
 
 
 def _concurrency(site: Site) -> Iterator[Check]:
@@ -167,22 +209,15 @@ def _concurrency(site: Site) -> Iterator[Check]:
     holds = (site.live_sequences or 0) * site.replicas_there
     if fast > holds or slow <= holds:
         yield (
-            "hardware fit",
-            fast <= holds,
-            (
-                f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
-                "fast end of the speed interval"
-            ),
-        )
+            "hardware fit", fast <= holds,
+            f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
+            "fast end of the speed interval",
+        )  # fmt: skip
     else:
         yield (
-            "hardware fit",
-            None,
-            (
-                f"whether {holds} live sequences hold the peak "
-                f"({fast:,.0f} to {slow:,.0f} in flight)"
-            ),
-        )
+            "hardware fit", None,
+            f"whether {holds} live sequences hold the peak ({fast:,.0f} to {slow:,.0f} in flight)",
+        )  # fmt: skip
 
 
 def _rate(site: Site) -> Iterator[Check]:
@@ -193,62 +228,51 @@ def _rate(site: Site) -> Iterator[Check]:
     replicas = site.replicas_there
     if fast > replicas or slow <= replicas:
         yield (
-            "hardware fit",
-            fast <= replicas,
-            (
-                f"the peak takes {fast} replicas even at the fast end of the interval; the "
-                f"machines given hold {replicas}"
-            ),
-        )
+            "hardware fit", fast <= replicas,
+            f"the peak takes {fast} replicas even at the fast end of the interval; the "
+            f"machines given hold {replicas}",
+        )  # fmt: skip
     else:
         yield (
-            "hardware fit",
-            None,
+            "hardware fit", None,
             f"whether {replicas} replica(s) carry the peak ({fast} to {slow})",
-        )
+        )  # fmt: skip
 
 
-def _ceilings(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
+def _ceilings(case: Case, site: Site) -> Iterator[Check]:
     """A service level that even the ceiling misses cannot be met by any engine."""
-    limit, floor = point["workload.itl_p99_s"], site.speed.itl_floor_s
+    limit, floor = case["workload.itl_p99_s"], site.speed.itl_floor_s
     if limit is not None and floor is not None:
         yield (
-            "hardware fit",
-            floor <= limit,
-            (
-                f"even at the bandwidth ceiling a token takes {floor * 1000:,.0f} ms; "
-                f"{limit * 1000:,.0f} ms are allowed"
-            ),
-        )
-    limit, rate = point["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
-    tokens = flow.prefill_tokens
+            "hardware fit", floor <= limit,
+            f"even at the bandwidth ceiling a token takes {floor * 1000:,.0f} ms; "
+            f"{limit * 1000:,.0f} ms are allowed",
+        )  # fmt: skip
+    limit, rate = case["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
+    tokens = case.flow.prefill_tokens
     if limit is not None and rate and tokens:
         yield (
-            "hardware fit",
-            tokens / rate <= limit,
-            (
-                f"even at the compute ceiling the prefill takes {tokens / rate:,.2f} s; "
-                f"{limit:g} s are allowed"
-            ),
-        )
-    limit, output = point["workload.end_to_end_p99_s"], point["workload.output_tokens"]
+            "hardware fit", tokens / rate <= limit,
+            f"even at the compute ceiling the prefill takes {tokens / rate:,.2f} s; "
+            f"{limit:g} s are allowed",
+        )  # fmt: skip
+    limit, output = case["workload.end_to_end_p99_s"], case["workload.output_tokens"]
     if limit is not None and rate and tokens is not None and floor and output is not None:
         whole = tokens / rate + output * floor
         yield (
-            "hardware fit",
-            whole <= limit,
-            (f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed"),
-        )
+            "hardware fit", whole <= limit,
+            f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed",
+        )  # fmt: skip
 
 
-def _limits_under_load(point: Point, site: Site, flow: Traffic) -> Iterator[Check]:
+def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     """An interactive service is not won on a throughput that breaks its p99 limits."""
-    fast, slow = (under_limits(point, site, flow, share) for share in ("high", "low"))
+    fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{path.split('.')[1].replace('_', ' ')} {point[path]:g}" for path in LIMITS
-        if point[path] is not None
+        f"{path.split('.')[1].replace('_', ' ')} {case[path]:g}" for path in LIMITS
+        if case[path] is not None
     )  # fmt: skip
     carries = [
         end.allowed > 0
@@ -268,26 +292,16 @@ def _limits_under_load(point: Point, site: Site, flow: Traffic) -> Iterator[Chec
         )  # fmt: skip
 
 
-def _needs(scenario: Scenario, point: Point, engine: Engine) -> Iterator[Check]:
-    for need in needs(point):
+def _needs(case: Case, engine: Engine) -> Iterator[Check]:
+    for need in needs(case.point):
         there, since = engine.has(need.feature)
         has = meets(there, need)
         first = f"; first in {since}" if since else ""
-        yield "workload shape", has, _text(
-            has, f"{engine.name} {engine.latest.version} does not {need.text}{first}",
-            f"whether {engine.name} {engine.latest.version} can {need.text}",
+        release = f"{engine.name} {engine.latest.version}"
+        yield "workload shape", has, (
+            f"whether {release} can {need.text}" if has is None
+            else f"{release} does not {need.text}{first}"
         )  # fmt: skip
-    users = point["workload.users"]
-    if scenario.workload.purpose == "serving" and users is not None and users > 1:
-        batches, _ = engine.has("continuous_batching")
-        yield "workload shape", batches, _text(
-            batches, f"{engine.name} does not batch concurrent requests; {users:g} users share it",
-            f"whether {engine.name} batches concurrent requests",
-        )  # fmt: skip
-
-
-def _text(holds: bool | None, no: str, unknown: str) -> str:
-    return unknown if holds is None else no
 
 
 def _leave(pool_bytes: int) -> str:

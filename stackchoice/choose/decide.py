@@ -9,35 +9,31 @@ from __future__ import annotations
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.board import board
-from stackchoice.choose.carried import Runnable
+from stackchoice.choose.board import board, held_fixed, input_rows
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import (
     STATUS_ORDER,
     Candidate,
     Cost,
     Decision,
-    Fit,
     Flip,
     Option,
     Status,
 )
-from stackchoice.choose.fixed import held_fixed, input_rows
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
-from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import compare
-from stackchoice.choose.peak import peak_plan
 from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
-from stackchoice.choose.runnable import of_engine, of_seller
-from stackchoice.choose.shape import Shape, shape
-from stackchoice.choose.site import traffic
+from stackchoice.choose.runnable import runnables
+from stackchoice.choose.shape import shape
 from stackchoice.choose.trace import fit_numbers, trace
 from stackchoice.errors import ScenarioError, known_names
 from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import THIS_MACHINE, Point, Scenario, likely_point, with_preset
+from stackchoice.facts.place import no_collector
+from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -69,22 +65,22 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
-    scenario = checked(scenario, facts)
-    point = likely_point(scenario, facts)
-    memo = Memo()
-    main = answer(scenario, facts, point, memo)
-    offer = main.bought and main.bought[1]
-    cost = compare(scenario, facts, point, main.site, offer, main.tokens, main.lines)
-    changes = flips(scenario, facts, point, main, memo)
-    options = _options(scenario, facts, point, main)
+    with no_collector():
+        return _decision(likely_case(scenario, facts))
+
+
+def _decision(case: Case) -> Decision:
+    scenario, facts, main = case.scenario, case.facts, answer(case)
+    cost = compare(case, main.site, main.offer, main.tokens, main.lines)
+    changes = flips(main)
+    options = _options(main)
     chosen = next((o for o in options if o.status == "chosen"), None)
-    missed = overlooked(scenario, facts, point, main.tokens, main.seller, memo)
-    conditions = [
-        *_contradictions(scenario, facts, point), *_conditions(missed, changes, chosen),
-    ]  # fmt: skip
-    best = main.best
-    fit = fit_numbers(scenario, facts, point, main, memo)
-    numbers = _shape(main, fit, facts, point)
+    missed = overlooked(case, main.tokens, main.seller)
+    conditions = [*_contradictions(case), *_conditions(missed, changes, chosen)]
+    best, site, engine = main.best, main.site, main.engine
+    fit, numbers = fit_numbers(main), None
+    if best and site and engine:
+        numbers = shape(best.title, case, engine, site, fit.admissions)
     return Decision(
         scenario=scenario.name,
         title=scenario.title,
@@ -98,54 +94,27 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
         candidates=main.candidates,
         fit=fit,
         shape=numbers,
-        needs=needs(point),
+        needs=needs(case.point),
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
         cost=_marked(cost, options),
         flips=changes,
-        unknowns=unknowns(scenario, facts, changes),
-        runnable=_runnable(facts, point, main),
-        plan=plan(scenario, facts, point, main, changes),
-        board=board(scenario, facts, point, main, cost),
-        trace=trace(scenario, facts, point, main, numbers),
-        held_fixed=held_fixed(scenario, facts, main),
-        inputs=input_rows(scenario, point),
+        unknowns=unknowns(case.scenario, changes),
+        runnable=runnables(main),
+        plan=plan(main, changes),
+        board=board(main, cost),
+        trace=trace(main, numbers),
+        held_fixed=held_fixed(main),
+        inputs=input_rows(case.scenario, case.point),
         facts_sha256=facts.sha256,
         own_facts=facts.overlay,
         version=VERSION,
     )
 
 
-def _shape(main: Answer, fit: Fit, facts: Facts, point: Point) -> Shape | None:
-    """Question 2 in numbers, for the best self-hosted configuration."""
-    best, site = main.best, main.site
-    if best is None or site is None:
-        return None
-    flow = traffic(point)
-    return shape(
-        best.title, next(e for e in facts.engines.values() if e.name == best.engine), site, flow,
-        facts, thinking=point["workload.thinking"], admissions=fit.admissions,
-        peak=peak_plan(site, flow, facts, point),
-    )  # fmt: skip
-
-
-def _runnable(facts: Facts, point: Point, main: Answer) -> list[Runnable]:
-    """Return the recommended option and the best self-hosted one as something to run."""
-    found, chosen = [], main.verdict.option
-    if main.bought is not None:
-        role = "recommended" if chosen == MANAGED else "the managed alternative"
-        found.append(of_seller(*main.bought, point["workload.context_tokens"], role))
-    if main.site is not None and main.best is not None:
-        role = "best self-hosted"
-        role = f"recommended, and {role}" if chosen == main.best.option else role
-        engine = next(e for e in facts.engines.values() if e.name == main.best.option)
-        found.append(of_engine(facts, engine, main.site, traffic(point), role))
-    return sorted(found, key=lambda r: not r.role.startswith("recommended"))
-
-
-def checked(scenario: Scenario, facts: Facts) -> Scenario:
-    """Return the scenario with its preset filled in, once the facts have every name in it.
+def likely_case(scenario: Scenario, facts: Facts) -> Case:
+    """Return a scenario at its likely point, its preset filled in.
 
     Raises
     ------
@@ -154,7 +123,7 @@ def checked(scenario: Scenario, facts: Facts) -> Scenario:
     """
     scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)
-    return scenario
+    return Case(scenario, facts, likely_point(scenario, facts))
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
@@ -191,9 +160,9 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("team.engine_work", engine, list(facts.engines))
 
 
-def _options(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> list[Option]:
-    names = [engine.name for engine in facts.engines.values()] + [MANAGED]
-    options = [*(_option(name, main) for name in names), _keep(scenario, point, main)]
+def _options(main: Answer) -> list[Option]:
+    names = [engine.name for engine in main.case.facts.engines.values()] + [MANAGED]
+    options = [*(_option(name, main) for name in names), _keep(main)]
     best = main.best.option if main.best else None
     return sorted(
         options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
@@ -263,8 +232,8 @@ def _usd(name: str, main: Answer) -> Decimal | None:
     return min(totals, default=None)
 
 
-def _keep(scenario: Scenario, point: Point, main: Answer) -> Option:
-    now = scenario.current
+def _keep(main: Answer) -> Option:
+    now = main.case.scenario.current
     if now is None:
         return Option(
             name=KEEP, status="eliminated", question="constraints", reason="nothing runs today"
@@ -281,36 +250,36 @@ def _keep(scenario: Scenario, point: Point, main: Answer) -> Option:
         reason = main.verdict.because
     return Option(
         name=KEEP, status=status, question="", configuration=now.what, reason=reason,
-        usd_per_month=point["current.usd_per_month"],
+        usd_per_month=main.case["current.usd_per_month"],
         conditions=[] if now.works.known else ["find out whether it does the job today"],
     )  # fmt: skip
 
 
-def _contradictions(scenario: Scenario, facts: Facts, point: Point) -> list[str]:
+def _contradictions(case: Case) -> list[str]:
     found = [
-        f"contradiction: {less} is {point[less]:,}, more than {more} of {point[more]:,}"
+        f"contradiction: {less} is {case[less]:,}, more than {more} of {case[more]:,}"
         for less, more in (
             ("workload.input_tokens", "workload.context_tokens"),
             ("workload.shared_prefix_tokens", "workload.input_tokens"),
         )
-        if point.known(less, more) and point[less] > point[more]
+        if case.point.known(less, more) and case[less] > case[more]
     ]
     lengths = ("workload.input_tokens", "workload.output_tokens", "workload.context_tokens")
-    if not found and point.known(*lengths):
-        given, written, context = (point[path] for path in lengths)
+    if not found and case.point.known(*lengths):
+        given, written, context = (case[path] for path in lengths)
         if given + written > context:
             found.append(
                 f"contradiction: input and output together are {given + written:,} tokens, more "
                 f"than the context of {context:,}"
             )
-    preset = facts.models[scenario.model.id].sampling_presets.get(scenario.workload.sampling_preset)
-    thinking = point["workload.thinking"]
+    named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
+    preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)
     if preset is None or thinking is None or preset.thinking == thinking:
         return found
     return [
         *found,
         f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
-        f"{scenario.workload.sampling_preset!r} is published for thinking "
+        f"{named!r} is published for thinking "
         f"{'on' if preset.thinking else 'off'}",
     ]
 

@@ -3,23 +3,86 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.decide import checked
+from stackchoice.choose.case import Case
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.decision import Flip
-from stackchoice.choose.defence import Bar, Defence, Tornado
-from stackchoice.choose.draws import DRAWS, GROUPS, SEED, assumed_ranges, monte_carlo
+from stackchoice.choose.draws import DRAWS, GROUPS, SEED, Shares, assumed_ranges, monte_carlo
 from stackchoice.choose.flips import COUNTED, asker, outcome, range_flips, swept
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.memo import Memo
-from stackchoice.choose.recommend import open_ways
-from stackchoice.facts.datum import Evidence
+from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Point, Scenario, likely_point, scenario_inputs
+from stackchoice.scenario import Scenario, scenario_inputs
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: How far beyond what was given the next answer is looked for: a tenth to ten times.
 BEYOND = 10
+
+
+class Bar(Record):
+    """The monthly total of one option with one input at either end of its range.
+
+    ``usd_at_low`` belongs to the input at ``low``. None: the option does not survive there.
+    """
+
+    input: str
+    low: float | str
+    high: float | str
+    usd_at_low: Decimal | None
+    usd_at_high: Decimal | None
+    evidence: Evidence
+
+    @property
+    def swing_usd(self) -> Decimal:
+        """How far the total moves between the two ends."""
+        if self.usd_at_low is None or self.usd_at_high is None:
+            return Decimal(0)
+        return abs(self.usd_at_high - self.usd_at_low)
+
+
+class Tornado(Record):
+    """The monthly total of one option against each input's range, the widest first."""
+
+    option: str
+    usd: Decimal | None
+    bars: list[Bar]
+
+
+class Defence(Record):
+    """What stands behind a decision beyond the decision: slower to work out, so asked for apart.
+
+    ``beyond`` are flips outside what was given: how far each input is from the next answer.
+    """
+
+    tornados: list[Tornado]
+    beyond: list[Flip]
+    shares: Shares
+
+    def tornado_frame(self) -> DataFrame:
+        """One row per option and input: the ends of the range and the monthly total there."""
+        return frame(
+            [
+                {"option": t.option, **bar.model_dump(), "swing_usd": bar.swing_usd}
+                for t in self.tornados for bar in t.bars
+            ]
+        )  # fmt: skip
+
+    def shares_frame(self) -> DataFrame:
+        """One row per outcome: the share of draws, and the monthly total in them."""
+        return frame(
+            [
+                {"outcome": name, "share": share,
+                 **{f"usd_{k}": v for k, v in (
+                     self.shares.usd_per_month[name].model_dump(exclude={"draws"}).items()
+                     if name in self.shares.usd_per_month else ())}}
+                for name, share in self.shares.wins.items()
+            ]
+        )  # fmt: skip
 
 
 def defend(
@@ -34,60 +97,63 @@ def defend(
     draws, groups, seed
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
-    scenario = checked(scenario, facts)
-    point, memo = likely_point(scenario, facts), Memo()
-    main = answer(scenario, facts, point, memo)
-    names = [main.verdict.option, main.best.option if main.best else None,
-             MANAGED if main.seller else None]  # fmt: skip
+    main = answer(likely_case(scenario, facts))
+    own = main.engine.name if main.engine else None
+    names = [main.verdict.option, own, MANAGED if main.seller else None]
     return Defence(
-        tornados=[
-            tornado(scenario, facts, point, main, name, memo)
-            for name in dict.fromkeys(n for n in names if n is not None)
-        ],
-        beyond=beyond(scenario, facts, point, main, memo),
-        shares=monte_carlo(scenario, facts, point, draws=draws, groups=groups, seed=seed),
+        tornados=[tornado(main, name) for name in dict.fromkeys(n for n in names if n is not None)],
+        beyond=beyond(main),
+        shares=monte_carlo(main.case, draws=draws, groups=groups, seed=seed),
     )
 
 
-def tornado(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, option: str, memo: Memo
-) -> Tornado:
+def tornado(main: Answer, option: str) -> Tornado:
     """Return the option's monthly total at both ends of every range, the widest swing first."""
-    bars = []
-    for path, (low, high) in swept(scenario, facts, point).items():
-        ends = [
-            _total(scenario, facts, point.moved({path: side}), option, memo) for side in (low, high)
-        ]
-        bars.append(_bar(path, low, high, ends, point.inputs[path].evidence))
-    for key, (low, high) in assumed_ranges(facts).items():
-        ends = [
-            _total(scenario, facts.assuming({key: side}), point, option, memo)
-            for side in (low, high)
-        ]
-        bars.append(_bar(f"assumed.{key}", low, high, ends, facts.assumptions[key].datum.evidence))
-    usd = _least(scenario, point, main, option)
+    case, bars = main.case, []
+
+    def bar(name: str, ends: tuple[Any, Any], there: list[Case], evidence: Evidence) -> None:
+        usd = [_least(answer(one), option) for one in there]
+        plain = [str(v).lower() if isinstance(v, bool) else v if isinstance(v, str) else float(v)
+                 for v in ends]  # fmt: skip
+        bars.append(
+            Bar(input=name, low=plain[0], high=plain[1], usd_at_low=usd[0], usd_at_high=usd[1],
+                evidence=evidence)
+        )  # fmt: skip
+
+    for path, ends in swept(case).items():
+        there = [case.moved({path: end}) for end in ends]
+        bar(path, ends, there, case.point.inputs[path].evidence)
+    for key, ends in assumed_ranges(case.facts).items():
+        there = [case.assuming({key: end}) for end in ends]
+        bar(f"assumed.{key}", ends, there, case.facts.assumptions[key].datum.evidence)
     moving = [b for b in bars if b.swing_usd or None in (b.usd_at_low, b.usd_at_high)]
-    kept = [bar for bar in moving if (bar.usd_at_low, bar.usd_at_high) != (None, None)]
+    kept = [b for b in moving if (b.usd_at_low, b.usd_at_high) != (None, None)]
     return Tornado(
-        option=option, usd=usd, bars=sorted(kept, key=lambda bar: (-bar.swing_usd, bar.input))
-    )
+        option=option, usd=_least(main, option),
+        bars=sorted(kept, key=lambda bar: (-bar.swing_usd, bar.input)),
+    )  # fmt: skip
 
 
-def beyond(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> list[Flip]:
+def _least(found: Answer, option: str) -> Decimal | None:
+    """Return the least monthly total of an option; None where it does not survive."""
+    totals = [w.usd_per_month for w in found.ways if w.option == option]
+    return min((usd for usd in totals if usd is not None), default=None)
+
+
+def beyond(main: Answer) -> list[Flip]:
     """Return how far each number that was given stands from the next answer.
 
     From a tenth of the value, or of the low end, to ten times the value, or the high end: within
     what the input allows.
     """
-    ask, base = asker(scenario, facts, point, memo), outcome(main)
-    inside = swept(scenario, facts, point)
-    found = []
-    for path in scenario_inputs(scenario):
-        value = point[path]
+    case, ask, base = main.case, asker(main.case), outcome(main)
+    inside, found = swept(case), []
+    for path in scenario_inputs(case.scenario):
+        value = case[path]
         if value is None or isinstance(value, bool | str) or not value:
             continue
         low, high = inside.get(path, (value, value))
-        kind = input_type(scenario, path)
+        kind = input_type(case.scenario, path)
         far = tuple(
             _allowed(kind, edge, factor, whole=path in COUNTED)
             for edge, factor in ((low, Decimal(1) / BEYOND), (high, Decimal(BEYOND)))
@@ -98,7 +164,7 @@ def beyond(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: M
             if end != edge and ask(path, edge) == base
         )  # fmt: skip
         if ends:
-            found += range_flips(ask, point.inputs[path], base, path, ends, given=False)
+            found += range_flips(ask, case.point.inputs[path], base, path, ends, given=False)
     return found
 
 
@@ -134,24 +200,3 @@ def _limits(kind: Any, value: Any) -> list[Any]:
                     if getattr(limit, name, None) is not None
                 ]  # fmt: skip
     return found
-
-
-def _bar(path: str, low: Any, high: Any, ends: list[Decimal | None], evidence: Evidence) -> Bar:
-    plain = [str(v).lower() if isinstance(v, bool) else v if isinstance(v, str) else float(v)
-             for v in (low, high)]  # fmt: skip
-    return Bar(
-        input=path, low=plain[0], high=plain[1], usd_at_low=ends[0], usd_at_high=ends[1],
-        evidence=evidence,
-    )  # fmt: skip
-
-
-def _total(
-    scenario: Scenario, facts: Facts, point: Point, option: str, memo: Memo
-) -> Decimal | None:
-    return _least(scenario, point, answer(scenario, facts, point, memo), option)
-
-
-def _least(scenario: Scenario, point: Point, found: Answer, option: str) -> Decimal | None:
-    ways = open_ways(scenario, point, found.best, found.site, found.seller, found.lines)
-    totals = [w.usd_per_month for w in ways if w.option == option and w.usd_per_month is not None]
-    return min(totals, default=None)

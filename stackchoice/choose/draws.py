@@ -9,18 +9,19 @@ groups cost precision, so the standard error printed is the one between groups.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from stackchoice.choose.answer import Answer, answer
-from stackchoice.choose.defence import Outcomes, Shares, Spread
+from stackchoice.choose.case import Case
 from stackchoice.choose.flips import swept
-from stackchoice.choose.memo import Memo
 from stackchoice.choose.money import break_evens
 from stackchoice.choose.prefer import Way, rank
-from stackchoice.choose.recommend import open_ways, too_close_share, wanted
+from stackchoice.choose.recommend import too_close_share, wanted
+from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN, Point, Scenario
+from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,27 +44,62 @@ METHOD = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What one group of draws came to. ``usd`` are arrays of monthly totals by option."""
+
+    wins: dict[str, int]
+    self_hosted: str
+    usd: dict[str, Any]
+    never: bool | None
+
+
+class Spread(Record):
+    """The 10th, 50th and 90th percentile of an option's monthly total over the draws it is in."""
+
+    low: float
+    middle: float
+    high: float
+    draws: int
+
+
+class Shares(Record):
+    """How often each option wins over all draws, and how often owning never breaks even.
+
+    ``never_breaks_even`` is the share of groups in which no volume pays, at either end of the
+    throughput interval, with people or without; None where there was nothing to compare.
+    """
+
+    draws: int
+    groups: int
+    seed: int
+    wins: dict[str, float]
+    standard_error: float
+    best_self_hosted: dict[str, float]
+    never_breaks_even: float | None
+    usd_per_month: dict[str, Spread]
+    method: str
+
+
 def monte_carlo(
-    scenario: Scenario, facts: Facts, point: Point, *, draws: int = DRAWS, groups: int = GROUPS,
-    seed: int = SEED,
-) -> Shares:  # fmt: skip
+    case: Case, *, draws: int = DRAWS, groups: int = GROUPS, seed: int = SEED
+) -> Shares:
     """Return the share of draws that each option wins.
 
     Parameters
     ----------
-    point
-        The likely point of the scenario.
+    case
+        The scenario at its likely point.
     draws, groups, seed
         How many in all, in how many groups, and the seed that makes them the same again.
     """
     import numpy as np
 
     random = np.random.default_rng(seed)
-    memo = Memo()
-    first = answer(scenario, facts, point, memo)
-    coarse = memo.readings(("standings",))
-    inputs, assumptions = swept(scenario, facts, point), assumed_ranges(facts)
-    scaled = _scaled(scenario, facts, point, first, inputs, assumptions, memo)
+    first = answer(case)
+    coarse = case.readings(("standings",))
+    inputs, assumptions = swept(case), assumed_ranges(case.facts)
+    scaled = _scaled(first, inputs, assumptions)
     outer = [("input", p) for p in inputs] + [("assumption", k) for k in assumptions]
     outer = [key for key in outer if key not in scaled]
     slow = [key for key in outer if key in coarse]
@@ -74,13 +110,14 @@ def monte_carlo(
     inner = max(1, draws // groups)
     rows = [
         _group(
-            scenario, facts, point, memo,
-            {name: _at(inputs[name], point[name], columns[kind, name][g])
-             for kind, name in outer if kind == "input"},
-            {name: float(_at(*_spread(facts, name), columns[kind, name][g]))
-             for kind, name in outer if kind == "assumption"},
-            {key: _factors(random, inner, facts, point, inputs, key) for key in scaled},
-            inner,
+            case.moved({
+                name: _at(inputs[name], case[name], columns[kind, name][g])
+                for kind, name in outer if kind == "input"
+            }).assuming({
+                name: float(_at(*_spread(case.facts, name), columns[kind, name][g]))
+                for kind, name in outer if kind == "assumption"
+            }),
+            {key: _factors(random, inner, case, inputs, key) for key in scaled}, inner,
         )
         for g in range(groups)
     ]  # fmt: skip
@@ -109,25 +146,24 @@ def _spread(facts: Facts, key: str) -> tuple[tuple[float, float], float | None]:
 
 
 def _scaled(
-    scenario: Scenario, facts: Facts, point: Point, first: Answer, inputs: dict[str, Any],
-    assumptions: dict[str, Any], memo: Memo,
-) -> list[tuple[str, str]]:  # fmt: skip
+    first: Answer, inputs: dict[str, Any], assumptions: dict[str, Any]
+) -> list[tuple[str, str]]:
     """Return what people's and one-time cost are seen to be proportional to, and nothing else is.
 
     Tried, not presumed: a figure is doubled, and every line must answer with its part doubled.
     """
-    found = []
+    found, case = [], first.case
     tries: list[tuple[str, str, str | None]] = [("input", SALARY, None)] if SALARY in inputs else []
     tries += [
         ("assumption", f"{part}_{line.path}", line.path)
         for line in first.lines for part in PER_PATH if f"{part}_{line.path}" in assumptions
     ]  # fmt: skip
     for kind, name, path in tries:
-        if kind == "input":
-            there, base = facts, point.moved({name: point[name] * 2})
-        else:
-            there, base = facts.assuming({name: facts.assumed(name) * 2}), point
-        after = answer(scenario, there, base, memo).lines
+        doubled = (
+            case.moved({name: case[name] * 2}) if kind == "input"
+            else case.assuming({name: case.facts.assumed(name) * 2})
+        )  # fmt: skip
+        after = answer(doubled).lines
         part = "one_time_usd" if name.startswith("implementation") else "people_usd"
         if len(after) == len(first.lines) and all(
             _moves(one, two, part, 2 if path in (None, one.path) else 1)
@@ -176,25 +212,21 @@ def _at(span: tuple[Any, Any], likely: Any, where: Any) -> Any:
 
 
 def _factors(
-    random: np.random.Generator, inner: int, facts: Facts, point: Point,
-    inputs: dict[str, Any], key: tuple[str, str],
+    random: np.random.Generator, inner: int, case: Case, inputs: dict[str, Any],
+    key: tuple[str, str],
 ) -> Any:  # fmt: skip
     kind, name = key
-    span, likely = (inputs[name], point[name]) if kind == "input" else _spread(facts, name)
+    span, likely = (inputs[name], case[name]) if kind == "input" else _spread(case.facts, name)
     if not likely:
         return 1.0
     span = (float(span[0]), float(span[1]))
     return _at(span, float(likely), _stratified(random, inner, 0)) / float(likely)
 
 
-def _group(
-    scenario: Scenario, facts: Facts, point: Point, memo: Memo, inputs: dict[str, Any],
-    assumptions: dict[str, float], factors: dict[tuple[str, str], Any], inner: int,
-) -> Outcomes:  # fmt: skip
+def _group(case: Case, factors: dict[tuple[str, str], Any], inner: int) -> Outcomes:
     """Ask the procedure once, then let money scale within the group."""
-    there, base = facts.assuming(assumptions), point.moved(inputs)
-    found = answer(scenario, there, base, memo)
-    ways = open_ways(scenario, base, found.best, found.site, found.seller, found.lines)
+    found = answer(case)
+    ways = found.ways
     own = f"{found.best.engine} {found.best.artifact} on {found.best.machine}" if found.best else ""
     names = list(dict.fromkeys(way.option for way in ways))
     totals = _totals(ways, found, factors, inner)
@@ -203,9 +235,8 @@ def _group(
     if len(names) < 2 or any(value is None for value in usd.values()):
         wins = Counter({_outcome(found): inner})
     else:
-        wins = _winners(scenario, there, ways, totals, inner)
-    offer = found.bought and found.bought[1]
-    evens = break_evens(there, base, found.site, offer, found.tokens, found.lines)
+        wins = _winners(case, ways, totals, inner)
+    evens = break_evens(case, found.site, found.offer, found.tokens, found.lines)
     return Outcomes(
         wins=dict(wins), self_hosted=own or "none", usd={k: v for k, v in usd.items()
                                                          if v is not None},
@@ -242,13 +273,11 @@ def _least(values: list[Any]) -> Any:
     return np.minimum.reduce(known) if known else None
 
 
-def _winners(
-    scenario: Scenario, facts: Facts, ways: list[Way], totals: list[Any], inner: int
-) -> Counter[str]:
+def _winners(case: Case, ways: list[Way], totals: list[Any], inner: int) -> Counter[str]:
     """Rank every draw of a group: by arrays where only cost is asked, else one by one."""
     import numpy as np
 
-    gap, preferences = too_close_share(facts), wanted(scenario)
+    gap, preferences = too_close_share(case), wanted(case)
     if preferences == ("cost",):
         names = list(dict.fromkeys(way.option for way in ways))
         table = np.stack([
@@ -287,7 +316,7 @@ def _shares(rows: list[Outcomes], seed: int, inner: int, method: str) -> Shares:
     error = max((float(np.std(v)) for v in by_group.values()), default=0.0) / len(rows) ** 0.5
     judged = [row.never for row in rows if row.never is not None]
     spreads = {}
-    for name in {n for row in rows for n in row.usd}:
+    for name in sorted({n for row in rows for n in row.usd}):
         drawn = np.concatenate([row.usd[name] for row in rows if name in row.usd])
         low, middle, high = (float(v) for v in np.quantile(drawn, (0.1, 0.5, 0.9)))
         spreads[name] = Spread(low=low, middle=middle, high=high, draws=len(drawn))

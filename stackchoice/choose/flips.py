@@ -11,11 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.memo import Memo
 from stackchoice.facts.datum import Evidence
-from stackchoice.facts.load import Facts
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
 
 #: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
@@ -44,32 +43,27 @@ SWITCHES = (
 )
 
 
-def flips(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> list[Flip]:
+def flips(main: Answer) -> list[Flip]:
     """Return where each input flips the answer, or that nothing in its range does."""
-    ask = asker(scenario, facts, point, memo)
-    ranges = swept(scenario, facts, point)
-    base = outcome(main)
+    case, ask, base = main.case, asker(main.case), outcome(main)
+    ranges, inputs = swept(case), main.case.point.inputs
     found = [
         flip
         for path, both in ranges.items()
-        for flip in range_flips(ask, point.inputs[path], base, path, both)
+        for flip in range_flips(ask, inputs[path], base, path, both)
     ]
     for path in SWITCHES:
-        if path not in ranges and point[path] is not None:
-            found.append(_switch_flip(ask, point.inputs[path], base, path))
-    return [*found, *_people_flips(scenario, facts, point, main, memo)]
+        if path not in ranges and case[path] is not None:
+            found.append(_switch_flip(ask, inputs[path], base, path))
+    return [*found, *_people_flips(main)]
 
 
-def asker(scenario: Scenario, facts: Facts, point: Point, memo: Memo) -> Ask:
+def asker(case: Case) -> Ask:
     """Return what answers with one input moved."""
-
-    def ask(path: str, value: Any) -> Outcome:
-        return outcome(answer(scenario, facts, point.moved({path: value}), memo))
-
-    return ask
+    return lambda path, value: outcome(answer(case.moved({path: value})))
 
 
-def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[UnknownInput]:
+def unknowns(scenario: Scenario, changes: list[Flip]) -> list[UnknownInput]:
     """Name every input nobody gave, and whether finding it could change the answer."""
     matters = {flip.input: flip for flip in changes if flip.to_option is not None}
     moved = {flip.input for flip in changes}
@@ -87,9 +81,9 @@ def unknowns(scenario: Scenario, facts: Facts, changes: list[Flip]) -> list[Unkn
     return found
 
 
-def swept(scenario: Scenario, facts: Facts, point: Point) -> dict[str, tuple[Any, Any]]:
+def swept(case: Case) -> dict[str, tuple[Any, Any]]:
     """Return the two ends of every input that is a range or was left open."""
-    return {**ends(scenario, facts), **_natural_ends(point)}
+    return {**ends(case.scenario, case.facts), **_natural_ends(case.point)}
 
 
 def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
@@ -112,7 +106,7 @@ def label(path: str) -> str:
 
 def outcome(found: Answer) -> Outcome:
     """What counts as the answer: the recommendation and the best self-hosted option."""
-    return found.verdict.option, found.best.option if found.best else None
+    return found.verdict.option, found.engine.name if found.engine else None
 
 
 def range_flips(
@@ -209,22 +203,19 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     )  # fmt: skip
 
 
-def _people_flips(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo
-) -> list[Flip]:
+def _people_flips(main: Answer) -> list[Flip]:
     """Move the assumed operations work of the paths to the ends that speak against managed.
 
     Only where money decides between the managed endpoint and something else.
     """
     if main.verdict.option != MANAGED or main.best is None or main.tokens is None:
         return []
-    most = {key: getattr(facts.assumptions[key].datum, end)
-            for key, end in AGAINST_MANAGED.items()}  # fmt: skip
+    assumed = main.case.facts.assumptions
+    most = {key: getattr(assumed[key].datum, end) for key, end in AGAINST_MANAGED.items()}
     if None in most.values():
         return []
     said = [f"{key.rsplit('_', 1)[1]} {value:g}" for key, value in most.items()]
-    there = facts.assuming(most)
-    base, result = outcome(main), outcome(answer(scenario, there, point, memo))
+    base, result = outcome(main), outcome(answer(main.case.assuming(most)))
     work = f"operations work at the ends of its assumed ranges ({', '.join(said)} engineers)"
     same = result[0] == base[0]
     return [

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, first_failure, verdict
-from stackchoice.choose.memo import Memo
 from stackchoice.cost import Volume, metered_usd
-from stackchoice.facts.datum import Datum, Evidence, weakest
-from stackchoice.facts.load import Facts
+from stackchoice.facts.datum import Evidence, entry, weakest
 from stackchoice.facts.records import Offer, Seller
-from stackchoice.scenario import Point, Scenario
 from stackchoice.workload import meets, needs
 
 OPTION = "managed endpoint"
 
 
-def offers(scenario: Scenario, facts: Facts) -> list[tuple[Seller, Offer]]:
+#: A seller, what it offers, and what became of it.
+Offered = tuple[Seller, Offer, Candidate]
+
+
+def offers(case: Case) -> list[tuple[Seller, Offer]]:
     """Return every seller of this model with its offer, in the order of the fact base."""
     return [
         (seller, offer)
-        for seller in facts.sellers.values()
-        if (offer := seller.offer(scenario.model.id)) is not None
+        for seller in case.facts.sellers.values()
+        if (offer := seller.offer(case.scenario.model.id)) is not None
     ]
 
 
-def judged_sellers(
-    scenario: Scenario, facts: Facts, point: Point, memo: Memo, wanted: list[str] | str = ""
-) -> list[tuple[Seller, Offer, Candidate]]:
+def judged_sellers(case: Case, wanted: list[str] | str = "") -> list[Offered]:
     """Judge the scenario's sellers, or ``wanted`` ones, without a bill (all: ``any``)."""
-    wanted = wanted or scenario.candidates.sellers
+    wanted = wanted or case.scenario.candidates.sellers
 
-    def judged(p: Point, f: Facts) -> list[tuple[Seller, Offer, Candidate]]:
+    def judged(here: Case) -> list[Offered]:
         return [
             (seller, offer, Candidate(
                 option=OPTION,
@@ -40,24 +40,22 @@ def judged_sellers(
                 artifact=offer.sold_as,
                 encoding=offer.precision.value or "",
                 evidence=Evidence.STATED,
-                **verdict(
-                    *first_failure(_checks(scenario, f, p, seller, offer)), "sells the model"
-                ),
+                **verdict(*first_failure(_checks(here, seller, offer)), "sells the model"),
             ))
-            for seller, offer in offers(scenario, f)
+            for seller, offer in offers(here)
             if wanted == "any" or seller.id in wanted
         ]  # fmt: skip
 
-    return memo.recall(("sellers", str(wanted)), point, facts, judged)
+    return case.recall(("sellers", str(wanted)), judged)
 
 
-def nobody_sells(scenario: Scenario) -> Candidate:
+def nobody_sells(case: Case) -> Candidate:
     """Return what stands in the list where no wanted seller has an offer of the model."""
-    wanted = scenario.candidates.sellers
+    wanted = case.scenario.candidates.sellers
     whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
     return Candidate(
         option=OPTION, status="eliminated", question="workload shape",
-        reason=f"no offer of {scenario.model.id} by {whom} is in the fact base; whether "
+        reason=f"no offer of {case.scenario.model.id} by {whom} is in the fact base; whether "
         "others sell it is unknown",
     )  # fmt: skip
 
@@ -74,38 +72,33 @@ def priced(candidate: Candidate, offer: Offer, volume: Volume | None) -> Candida
     )
 
 
-def best_seller(
-    found: list[tuple[Seller, Offer, Candidate]], volume: Volume | None
-) -> Candidate | None:
+def best_seller(found: list[Offered], volume: Volume | None) -> Offered | None:
     """Return the surviving seller with the fewest unknowns, the cheapest among equals."""
-    alive = [(offer, c) for _, offer, c in found if c.status == "viable"]
-    fewest = min((len(c.unknown) for _, c in alive), default=0)
-    known = [priced(c, offer, volume) for offer, c in alive if len(c.unknown) == fewest]
-    return min(known, key=lambda c: c.usd_per_month or 0, default=None)
+    alive = [one for one in found if one[2].status == "viable"]
+    fewest = min((len(c.unknown) for _, _, c in alive), default=0)
+    known = [one for one in alive if len(one[2].unknown) == fewest]
+    best = min(
+        known, key=lambda one: metered_usd(volume, one[1].price) if volume else 0, default=None
+    )
+    return best and (best[0], best[1], priced(best[2], best[1], volume))
 
 
-def overlooked(
-    scenario: Scenario, facts: Facts, point: Point, volume: Volume | None,
-    taken: Candidate | None, memo: Memo,
-) -> Candidate | None:  # fmt: skip
+def overlooked(case: Case, volume: Volume | None, taken: Candidate | None) -> Candidate | None:
     """Return a seller outside the scenario's candidates that is better known and no dearer."""
-    best = best_seller(judged_sellers(scenario, facts, point, memo, "any"), volume)
+    found = best_seller(judged_sellers(case, "any"), volume)
+    best = found and found[2]
     if taken is None or best is None or best.usd_per_month is None or taken.usd_per_month is None:
         return None
     better = len(best.unknown) < len(taken.unknown) and best.usd_per_month <= taken.usd_per_month
     return best if better else None
 
 
-def _checks(
-    scenario: Scenario, facts: Facts, point: Point, seller: Seller, offer: Offer
-) -> Iterator[Check]:
-    leave = point["constraints.data_may_leave"]
-    yield (
-        "constraints",
-        leave,
-        ("the data may not leave" if leave is False else "whether the data may leave"),
-    )
-    allowed = {region.lower() for region in scenario.constraints.regions_allowed}
+def _checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
+    leave = case["constraints.data_may_leave"]
+    yield "constraints", leave, (
+        "the data may not leave" if leave is False else "whether the data may leave"
+    )  # fmt: skip
+    allowed = {region.lower() for region in case.scenario.constraints.regions_allowed}
     if allowed:
         regions = seller.regions.value
         inside = None if regions is None else bool(allowed & {r.lower() for r in regions})
@@ -113,17 +106,16 @@ def _checks(
             f"whether {seller.name} keeps data in an allowed region" if inside is None
             else f"{seller.name} serves from {', '.join(regions or [])}, which is not allowed"
         )  # fmt: skip
-    if scenario.workload.purpose == "reference run":
+    if case.scenario.workload.purpose == "reference run":
         yield "workload shape", False, "a metered endpoint shows neither weights nor precision"
-    context, limit = point["workload.context_tokens"], offer.context_tokens.value
+    context, limit = case["workload.context_tokens"], offer.context_tokens.value
     # No seller can sell more context than the model has.
-    model_limit = facts.models[scenario.model.id].context_tokens.value
+    model_limit = case.facts.models[case.scenario.model.id].context_tokens.value
     if context and model_limit and context > model_limit:
         yield (
-            "hardware fit",
-            False,
-            (f"the model's context is {model_limit:,} tokens; {context:,} are asked"),
-        )
+            "hardware fit", False,
+            f"the model's context is {model_limit:,} tokens; {context:,} are asked",
+        )  # fmt: skip
     if context is not None:
         yield "hardware fit", None if limit is None else context <= limit, (
             f"the context {seller.name} sells" if limit is None
@@ -132,15 +124,15 @@ def _checks(
     precision = offer.precision.known or None
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
-    for need in needs(point):
-        has = meets(features.get(need.feature, Datum[bool]()).value, need)
+    for need in needs(case.point):
+        has = meets(entry(features, need.feature).value, need)
         yield "workload shape", has, (
             f"whether {seller.name} can {need.text}" if has is None
             else f"{seller.name} does not {need.text}"
         )  # fmt: skip
 
 
-def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[Listing]:
+def market(case: Case, volume: Volume | None) -> list[Listing]:
     """Return every listed price for the model: one name, different products."""
     return [
         {
@@ -155,5 +147,5 @@ def market(scenario: Scenario, facts: Facts, volume: Volume | None) -> list[List
             "as_of": offer.price.starts,
             "source": offer.price.source.label,
         }
-        for seller, offer in offers(scenario, facts)
+        for seller, offer in offers(case)
     ]

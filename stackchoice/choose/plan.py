@@ -10,15 +10,15 @@ from decimal import ROUND_CEILING, Decimal
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.carried import Limit, Plan, Rental, Spend
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip
-from stackchoice.choose.interactive import LIMITS
+from stackchoice.choose.limits import LIMITS
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.recommend import open_ways, too_close_share
-from stackchoice.choose.site import Site, traffic
+from stackchoice.choose.recommend import too_close_share
+from stackchoice.choose.site import Site
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Point, Scenario
 
 #: Inputs that a week of one's own request log measures.
 FROM_A_LOG = (
@@ -33,32 +33,30 @@ LIMIT_WORDS = {
 }
 
 
-def plan(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, flips: list[Flip]
-) -> Plan | None:
+def plan(main: Answer, flips: list[Flip]) -> Plan | None:
     """Return what to measure before money is spent; None where nothing survived."""
-    own = main.site is not None and main.best is not None
+    case, site = main.case, main.site
     bought = main.bought is not None and main.verdict.option in (MANAGED, None)
-    if not own and not bought:
+    if site is None and not bought:
         return None
-    measure = _own(scenario, facts, point, main, main.site) if main.site is not None and own else []
+    measure = _own(case, site) if site is not None else []
     flipping, why = _what_could_flip(measure, flips)
     return Plan(
-        rental=_rental(facts, main.site) if main.site is not None and own else None,
-        metered=_metered(scenario, facts, point, main) if main.bought is not None else None,
+        rental=_rental(case.facts, site) if site is not None else None,
+        metered=_metered(main),
         measurement=flipping,
         why=why,
-        limits=[*measure, *_stated(point), *_answers(point)],
+        limits=[*measure, *_stated(case), *_answers(case)],
         ask_first=[flip.text for flip in flips if _is_a_question(flip)],
     )
 
 
-def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Site) -> list[Limit]:
+def _own(case: Case, site: Site) -> list[Limit]:
     """Return limits of the self-hosted arm: what it must carry, and what was predicted."""
     found = []
-    flow, there = traffic(point), site.replicas_there
+    flow, there = case.flow, site.replicas_there
     if site.replica is not None and flow.peak_per_s is not None:
-        must = flow.peak_per_s / (there * facts.assumed("utilisation_cap"))
+        must = flow.peak_per_s / (there * flow.cap)
         found.append(
             Limit(
                 figure="requests_per_s", at_once=site.live_sequences,
@@ -66,7 +64,7 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
                 unit="requests/s", pass_at_least=must, fail_below=must,
                 predicted=(site.replica.low, site.replica.high), evidence=Evidence.INFERRED,
                 derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on {there} replica(s), "
-                f"loaded to {facts.assumed('utilisation_cap'):.0%}",
+                f"loaded to {flow.cap:.0%}",
             )
         )  # fmt: skip
     if site.live_sequences:
@@ -97,18 +95,18 @@ def _own(scenario: Scenario, facts: Facts, point: Point, main: Answer, site: Sit
     return found
 
 
-def _stated(point: Point) -> list[Limit]:
+def _stated(case: Case) -> list[Limit]:
     """Return the service levels that somebody stated, at the peak's arrival rate."""
     return [
         Limit(figure=path.split(".")[1], measure=LIMIT_WORDS[path], unit="s",
-              pass_at_most=point[path], fail_above=point[path],
-              evidence=point.inputs[path].evidence,
+              pass_at_most=case[path], fail_above=case[path],
+              evidence=case.point.inputs[path].evidence,
               derived_from=f"stated: {path.split('.')[1].replace('_', ' ')}")
-        for path in LIMITS if point[path] is not None
+        for path in LIMITS if case[path] is not None
     ]  # fmt: skip
 
 
-def _answers(point: Point) -> list[Limit]:
+def _answers(case: Case) -> list[Limit]:
     """Return what answers must hold whatever the speed."""
     found = [
         Limit(figure="error_share", measure="errors, refusals and cut replies",
@@ -116,7 +114,7 @@ def _answers(point: Point) -> list[Limit]:
               pass_at_most=0.01, fail_above=0.01, evidence=Evidence.ASSUMED,
               derived_from="one in a hundred, assumed; write your own before the run")
     ]  # fmt: skip
-    if point["workload.json_schema"]:
+    if case["workload.json_schema"]:
         found.append(
             Limit(figure="schema_breaks", measure="replies that break the schema",
                   unit="replies", pass_at_most=0, fail_above=0, evidence=Evidence.STATED,
@@ -186,11 +184,11 @@ def _rental(facts: Facts, site: Site) -> Rental:
     )  # fmt: skip
 
 
-def _metered(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Spend | None:
+def _metered(main: Answer) -> Spend | None:
     """Return what a sample at the seller costs, its hard cap, and the bill that would flip."""
     if main.bought is None or main.tokens is None or not main.tokens.requests:
         return None
-    seller, offer = main.bought
+    (seller, offer), facts = main.bought, main.case.facts
     count = facts.assumed("confirmation_requests")
     part = count / main.tokens.requests
     sample = Volume(
@@ -202,21 +200,23 @@ def _metered(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Sp
     return Spend(
         seller=seller.name, sold_as=offer.sold_as, requests=int(count), usd=usd,
         usd_cap=_cap(facts, usd),
-        flips_above_usd_per_month=_flip_bill(scenario, facts, point, main),
+        flips_above_usd_per_month=_flip_bill(main),
         source=f"{offer.price.source.label}, {offer.price.starts}",
     )  # fmt: skip
 
 
-def _flip_bill(scenario: Scenario, facts: Facts, point: Point, main: Answer) -> Decimal | None:
+def _flip_bill(main: Answer) -> Decimal | None:
     """Return the seller's monthly bill above which managed is no longer clearly the cheapest."""
     if main.verdict.option != MANAGED:
         return None
-    ways = open_ways(scenario, point, main.best, main.site, main.seller, main.lines)
     line = next((line for line in main.lines if line.path == "managed"), None)
-    others = [w.usd_per_month for w in ways if w.option != MANAGED and w.usd_per_month is not None]
+    others = [
+        way.usd_per_month for way in main.ways
+        if way.option != MANAGED and way.usd_per_month is not None
+    ]  # fmt: skip
     if line is None or line.infrastructure_usd is None or line.total_usd is None or not others:
         return None
-    most = min(others) * (1 - too_close_share(facts))
+    most = min(others) * (1 - too_close_share(main.case))
     return max(Decimal(0), most - (line.total_usd - line.infrastructure_usd))
 
 

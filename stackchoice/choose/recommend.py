@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Candidate
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.prefer import DEFAULT, Ranked, Way, rank
-from stackchoice.choose.site import Site
+from stackchoice.choose.selfhosted import Judged
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import Facts
-from stackchoice.scenario import Point, Preference, Scenario
+from stackchoice.scenario import Preference
 from stackchoice.workload import PushResult
 
 KEEP = "keep what runs today"
@@ -27,32 +27,22 @@ class Recommendation(Record):
 
 
 def recommend(
-    scenario: Scenario,
-    facts: Facts,
-    point: Point,
-    *,
-    best: Candidate | None,
-    best_rule: PushResult | None,
-    tied_with: str | None,
-    site: Site | None,
-    seller: Candidate | None,
-    sellers: list[Candidate],
-    pushes: list[PushResult],
-    lines: list[CostLine],
-    fit_unknown: bool = False,
-) -> Recommendation:
-    """Choose between the survivors.
+    case: Case, ways: list[Way], *, chosen: Judged | None, best_rule: PushResult | None,
+    tied_with: str | None, sellers: list[Candidate], pushes: list[PushResult], fit_unknown: bool,
+) -> Recommendation:  # fmt: skip
+    """Choose between the ways that survive.
 
     One survivor is the answer. Between several the preferences decide, in their order; where
     intervals overlap on all of them it is too close to call. Where what they look at is unknown,
-    only a rule that pushes toward the managed endpoint can still decide.
+    only a rule that pushes toward the managed endpoint can still decide. ``tied_with`` names the
+    engine that no rule settles the best one against, where nobody sells.
     """
-    if best is not None and tied_with is not None and seller is None:
+    if chosen is not None and tied_with is not None:
+        own = chosen.engine.name
         return Recommendation(
-            option=None, too_close=[best.option, tied_with],
-            because=f"too close to call: no rule settles {best.option} against {tied_with}",
+            option=None, too_close=[own, tied_with],
+            because=f"too close to call: no rule settles {own} against {tied_with}",
         )  # fmt: skip
-    ways = open_ways(scenario, point, best, site, seller, lines)
     names = list(dict.fromkeys(way.option for way in ways))
     if not ways:
         because = "no option survives the three questions"
@@ -61,31 +51,30 @@ def recommend(
         return Recommendation(option=None, because=because)
     if len(names) == 1:
         only = names[0]
-        return Recommendation(option=only, because=_sole_reason(only, best, best_rule, sellers))
-    preferences = wanted(scenario)
-    found = rank(ways, preferences, too_close_share(facts))
+        return Recommendation(option=only, because=_sole_reason(only, chosen, best_rule, sellers))
+    preferences = wanted(case)
+    found = rank(ways, preferences, too_close_share(case))
     if found.decided_by is None and found.unknown:
         return _undecided(found, names, pushes)
     return _ranked(found, ways, preferences)
 
 
-def wanted(scenario: Scenario) -> tuple[Preference, ...]:
+def wanted(case: Case) -> tuple[Preference, ...]:
     """Return the preferences a scenario states, else those of the procedure."""
-    return tuple(scenario.preferences) or DEFAULT
+    return tuple(case.scenario.preferences) or DEFAULT
 
 
-def too_close_share(facts: Facts) -> Decimal:
+def too_close_share(case: Case) -> Decimal:
     """Return the share of the dearer total below which two totals are too close to call."""
-    return Decimal(str(facts.assumed("too_close_share")))
+    return Decimal(str(case.facts.assumed("too_close_share")))
 
 
 def open_ways(
-    scenario: Scenario, point: Point, best: Candidate | None, site: Site | None,
-    seller: Candidate | None, lines: list[CostLine],
-) -> list[Way]:  # fmt: skip
+    case: Case, chosen: Judged | None, seller: Candidate | None, lines: list[CostLine]
+) -> list[Way]:
     """Return every way that survived: the best self-hosted on each path, managed, today's."""
     found = []
-    salary = point["money.usd_per_engineer_month"]
+    salary, site = case["money.usd_per_engineer_month"], chosen.site if chosen else None
 
     def way(option: str, line: CostLine | None, text: str) -> Way:
         return Way(
@@ -95,20 +84,21 @@ def open_ways(
             latency=site.reply_s if site is not None and option != MANAGED else None,
         )  # fmt: skip
 
-    if best is not None:
+    if chosen is not None:
+        name = chosen.engine.name
         own = [line for line in lines if line.path != "managed"]
         own = [line for line in own if line.total_usd is not None] or own[:1]
-        found += [way(best.option, line, f"{best.option} {line.path}") for line in own]
+        found += [way(name, line, f"{name} {line.path}") for line in own]
         if not own:
-            found.append(way(best.option, None, best.option))
+            found.append(way(name, None, name))
     if seller is not None:
         line = next((line for line in lines if line.path == "managed"), None)
         found.append(way(MANAGED, line, f"the {MANAGED}"))
-    now = scenario.current
-    if now is not None and point["current.works"] and point.known("current.usd_per_month"):
+    now = case.scenario.current
+    if now is not None and case["current.works"] and case.point.known("current.usd_per_month"):
         found.append(
             Way(option=KEEP, path=None, text=f"keeping {now.what}",
-                usd_per_month=point["current.usd_per_month"], engineers=None)
+                usd_per_month=case["current.usd_per_month"], engineers=None)
         )  # fmt: skip
     return found
 
@@ -150,12 +140,12 @@ def _usd(way: Way) -> Decimal:
 
 
 def _sole_reason(
-    only: str, best: Candidate | None, best_rule: PushResult | None, sellers: list[Candidate]
+    only: str, chosen: Judged | None, best_rule: PushResult | None, sellers: list[Candidate]
 ) -> str:
     if only == MANAGED:
         return "no self-hosted option survives the three questions"
-    if best is None or only != best.option:
+    if chosen is None or only != chosen.engine.name:
         return "nothing else survives the three questions"
     reasons = "; ".join(dict.fromkeys(c.reason for c in sellers))
-    why = best_rule.text if best_rule else best.reason
+    why = best_rule.text if best_rule else chosen.candidate().reason
     return f"{why}; the managed endpoint is out: {reasons}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from stackchoice.choose.buying import Purchase, fte_of, purchase
+from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.cost import (
     CostLine,
@@ -20,10 +21,8 @@ from stackchoice.cost import (
 from stackchoice.cost.machines import book_value
 from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.facts.datum import Evidence
-from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Path
 from stackchoice.ops import upkeep
-from stackchoice.scenario import Point, Scenario
 
 SELF_HOSTED: tuple[Path, ...] = ("owned", "rented")
 #: The gain that the question of people is asked with.
@@ -34,8 +33,7 @@ TEN_PERCENT = Decimal("0.1")
 class Paths:
     """The lines of one point with what their turning points need."""
 
-    facts: Facts
-    point: Point
+    case: Case
     site: Site
     tokens: Volume | None
     lines: dict[Path, CostLine]
@@ -105,18 +103,18 @@ def _bought_spare(paths: Paths) -> Decimal | None:
 
     As listed, over their life; None where no list has them.
     """
-    bought = purchase(paths.facts, paths.point, paths.site, 1)
+    bought = purchase(paths.case, paths.site, 1)
     if bought is None:
         return None
-    months = paths.point["money.horizon_months"]
-    parts = owned_parts_usd(bought, bought.servers, months, paths.facts)
+    months = paths.case["money.horizon_months"]
+    parts = owned_parts_usd(bought, bought.servers, months, paths.case.facts)
     return sum(parts.values(), Decimal(0)) if parts else None
 
 
 def exits(paths: Paths) -> Iterator[Exit]:
     """What leaving each path at the end of the horizon costs: what is stranded, and the move."""
-    point, facts = paths.point, paths.facts
-    months = decimal(point["money.horizon_months"])
+    case, facts = paths.case, paths.case.facts
+    months = decimal(case["money.horizon_months"])
     moves = {p: decimal(facts.assumed(f"implementation_usd_{p}")) for p in ("managed", "rented")}
     if paths.managed is not None:
         yield Exit(
@@ -124,7 +122,7 @@ def exits(paths: Paths) -> Iterator[Exit]:
             what="nothing is stranded; setting up rented machines instead, once",
         )  # fmt: skip
     if "rented" in paths.lines:
-        committed = point["money.commitment_discount"]
+        committed = case["money.commitment_discount"]
         bound = "; what is left of the commitment comes on top" if committed else ""
         yield Exit(
             path="rented", usd=moves["managed"], evidence=Evidence.ASSUMED,
@@ -151,26 +149,24 @@ def exits(paths: Paths) -> Iterator[Exit]:
     )  # fmt: skip
 
 
-def faster(scenario: Scenario, paths: Paths) -> Iterator[Faster]:
+def faster(paths: Paths) -> Iterator[Faster]:
     """From which gain another stack pays for its people, against the chosen one."""
     if not paths.own or not paths.own[0].infrastructure_usd:
         return
-    line, facts, point, site = paths.own[0], paths.facts, paths.point, paths.site
-    salary = decimal(point["money.usd_per_engineer_month"])
+    line, case, facts, site = paths.own[0], paths.case, paths.case.facts, paths.site
+    salary = decimal(case["money.usd_per_engineer_month"])
     chosen = facts.engines[site.engine].name if site.engine else "this stack"
     if salary and line.people_usd:
         yield _at_most(line, paths.replicas, chosen, salary)
-    owned = site.choice.already_owned
-    now = fte_of(scenario, facts, point, line.path, site, owned)
+    now = fte_of(case, line.path, site)
     if not now.value:  # a single user works for nobody
         return
     for engine in facts.engines.values():
-        runs = engine.platforms.get(site.machine.backend)
-        work = upkeep(scenario, facts, engine.id, site.machine.backend)
-        if engine.id == site.engine or runs is None or not runs.value or not work.known:
+        work = upkeep(case.scenario, facts, engine.id, site.machine.backend)
+        runs = engine.runs_on(site.machine.backend)
+        if engine.id == site.engine or not runs or not work.known:
             continue
-        there = site.model_copy(update={"engine": engine.id})
-        fte = fte_of(scenario, facts, point, line.path, there, owned)
+        fte = fte_of(case, line.path, replace(site, engine=engine.id))
         extra = decimal(fte.value or 0) - decimal(now.value or 0)
         yield _against(engine.name, chosen, extra, line, paths.replicas, salary)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from stackchoice.choose.answer import Answer
 from stackchoice.choose.carried import Reliance, Runnable, RunSetting
+from stackchoice.choose.case import Case
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.site import Site, Traffic
+from stackchoice.choose.site import Site
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.launch import LaunchForm
@@ -38,10 +40,23 @@ MUST = ("revision", "context_tokens", "live_sequences")
 NO_DEFAULT = ("rule", "steady_state_note", "printed_pool")
 
 
-def of_engine(facts: Facts, engine: Engine, site: Site, flow: Traffic, role: str) -> Runnable:
+def runnables(main: Answer) -> list[Runnable]:
+    """Return the recommended option and the best self-hosted one as something to run."""
+    found, option = [], main.verdict.option
+    if main.bought is not None:
+        role = "recommended" if option == MANAGED else "the managed alternative"
+        found.append(of_seller(*main.bought, main.case["workload.context_tokens"], role))
+    if main.site is not None and main.engine is not None:
+        role = "best self-hosted"
+        role = f"recommended, and {role}" if option == main.engine.name else role
+        found.append(of_engine(main.case, main.engine, main.site, role))
+    return sorted(found, key=lambda r: not r.role.startswith("recommended"))
+
+
+def of_engine(case: Case, engine: Engine, site: Site, role: str) -> Runnable:
     """Return how one engine is run at one site."""
-    form = next((f for f in facts.launches if f.engine == engine.id), None)
-    values = _values(site, flow)
+    form = next((f for f in case.facts.launches if f.engine == engine.id), None)
+    values = _values(site, case.flow.context_tokens)
     settings, missing = _settings(form, values, site)
     notes = [form.note] if form and form.note else []
     if values["revision"] is None:
@@ -64,7 +79,7 @@ def of_engine(facts: Facts, engine: Engine, site: Site, flow: Traffic, role: str
         commands=_commands(form, values, settings) if form else [],
         settings=settings,
         not_set=missing,
-        relies_on=_reliances(facts, engine, site),
+        relies_on=_reliances(case.facts, engine, site),
         notes=notes,
         source=form.source.label if form else "",
     )
@@ -99,11 +114,10 @@ def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: st
     )  # fmt: skip
 
 
-def _values(site: Site, flow: Traffic) -> dict[str, Any]:
+def _values(site: Site, context: int | None) -> dict[str, Any]:
     """Return the value of every setting the arithmetic assumed (None: it assumed none)."""
     repository, _, name = site.artifact.id.partition(":")
-    live, context = site.live_sequences, flow.context_tokens
-    devices = site.choice.devices_per_replica
+    live, devices = site.live_sequences, site.choice.devices_per_replica
     memory, weights = site.row.memory_bytes, site.row.weights_bytes
     pool = site.row.pool_bytes if (site.row.pool_bytes or 0) > 0 else None
     accelerated = site.machine.backend != "cpu"

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from stackchoice.choose.peak import PeakPlan
-from stackchoice.choose.site import Site, Traffic
+from stackchoice.choose.case import Case
+from stackchoice.choose.limits import PeakPlan, peak_plan
+from stackchoice.choose.site import ENDS, Site
+from stackchoice.choose.traffic import Traffic
 from stackchoice.facts.datum import Evidence, Record, weakest
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine
-from stackchoice.fit import request_seconds
 from stackchoice.fit.admissions import NO_PREFIX_CACHING, AdmissionRow
 from stackchoice.fit.prefix import Hit
 from stackchoice.fit.stream import read_bytes
 
 Resource = Literal["compute", "bandwidth", "capacity"]
-ENDS = ("low", "middle", "high")
 #: The assumption that holds what reuse takes from decode.
 PREFIX_PRICE = "prefix_caching_decode_share"
 
@@ -111,10 +111,10 @@ class Shape(Record):
 
 
 def shape(
-    title: str, engine: Engine, site: Site, flow: Traffic, facts: Facts, *, thinking: bool | None,
-    peak: PeakPlan | None, admissions: list[AdmissionRow],
-) -> Shape:  # fmt: skip
+    title: str, case: Case, engine: Engine, site: Site, admissions: list[AdmissionRow]
+) -> Shape:
     """Return question 2 in numbers; what cannot be reckoned is None."""
+    flow, facts, peak = case.flow, case.facts, peak_plan(case, site)
     phases = _phases(site, flow)
     if phases is None:
         return Shape(
@@ -133,22 +133,12 @@ def shape(
         "cache_read_most": binding.weights_share_of_step < 0.5,
         "prefix_found": None if prefix.found_tokens is None else prefix.found_tokens > 0,
         "reuse_takes_room": (prefix.live_without or 0) > (prefix.live_with or 0),
-        "thinking": thinking,
+        "thinking": case["workload.thinking"],
     }
     leans = _leans(engine, facts, seen, weakest(binding.evidence, Evidence.INFERRED))
     return Shape(
         configuration=title, phases=phases, binding=binding, prefix=prefix, peak=peak, leans=leans,
         disputes=_disputes(facts, leans, prefix),
-    )  # fmt: skip
-
-
-def _seconds(site: Site, flow: Traffic, share: str, batch: int) -> tuple[float, float] | None:
-    prefill = flow.prefill_at(site, share)
-    if prefill is None or not flow.output_tokens:
-        return None
-    return request_seconds(
-        site.speed, site.artifact, share=share, batch=batch, cache_bytes=site.cache_bytes,
-        prefill_tokens=prefill, output_tokens=flow.output_tokens,
     )  # fmt: skip
 
 
@@ -175,14 +165,14 @@ def batch_at_peak(seconds: Callable[[int], tuple[float, float]], per_s: float, l
 
 def _phases(site: Site, flow: Traffic) -> Phases | None:
     live = site.live_sequences
-    if not live or _seconds(site, flow, "middle", 1) is None:
+    if not live or site.seconds(flow, "middle", 1) is None:
         return None
     batch, full = 1, False
     if flow.peak_per_s is not None:
         rate = flow.peak_per_s / site.replicas_there
-        batch = batch_at_peak(lambda b: _seconds(site, flow, "middle", b) or (0, 0), rate, live)
+        batch = batch_at_peak(lambda b: site.seconds(flow, "middle", b) or (0, 0), rate, live)
         full = batch == live > 1 or (live == 1 and rate > 0 and batch_is_full(site, flow, rate))
-    parts = [found for end in ENDS if (found := _seconds(site, flow, end, batch))]
+    parts = [found for end in ENDS if (found := site.seconds(flow, end, batch))]
     evidence = site.replica.evidence if site.replica else Evidence.INFERRED
     rests = ["the fit's speed interval", f"{batch} sequences at once"]
 
@@ -196,7 +186,7 @@ def _phases(site: Site, flow: Traffic) -> Phases | None:
 
 def batch_is_full(site: Site, flow: Traffic, per_s: float) -> bool:
     """Whether a single slot is too few for what comes."""
-    prefill_s, decode_s = _seconds(site, flow, "middle", 1) or (0.0, 0.0)
+    prefill_s, decode_s = site.seconds(flow, "middle", 1) or (0.0, 0.0)
     return per_s * (prefill_s + decode_s) > 1
 
 
@@ -207,7 +197,7 @@ def _binding(site: Site, flow: Traffic, phases: Phases) -> Binding:
     of_step = weights / (weights + caches)
     found = {}
     for end in ENDS:
-        prefill_s, decode_s = _seconds(site, flow, end, batch) or (0.0, 0.0)
+        prefill_s, decode_s = site.seconds(flow, end, batch) or (0.0, 0.0)
         step = decode_s / batch
         whole = prefill_s + step
         capacity = step * of_step if phases.pool_full else 0.0

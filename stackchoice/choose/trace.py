@@ -5,52 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from stackchoice.choose.answer import Answer
+from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Fit, Step
-from stackchoice.choose.kernels import kernel_steps
-from stackchoice.choose.memo import Memo
 from stackchoice.choose.shape import Shape
-from stackchoice.choose.shape_steps import shape_steps
-from stackchoice.choose.site import Site, places, site_of, speed_at
+from stackchoice.choose.site import Site, places, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
-from stackchoice.facts.load import Facts
 from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import workspace_bytes
-from stackchoice.scenario import Point, Scenario
 
 
-def shown_site(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo
-) -> Site | None:
+def shown_site(main: Answer) -> Site | None:
     """Return the best self-hosted option's site; where none survives, the first candidate's."""
-    site = main.site
-    if site is None and (there := places(scenario, facts)):
-        site = site_of(there[0], facts, point, memo)
-        site = site.model_copy(update=speed_at(site, facts, point))
-    return site
+    if main.site is None and (there := places(main.case)):
+        return served(site_of(there[0], main.case), main.case)
+    return main.site
 
 
-def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, memo: Memo) -> Fit:
+def fit_numbers(main: Answer) -> Fit:
     """Return question 1 in numbers: the budgets as separate rows, never mixed.
 
     For the best self-hosted option; where none survives, for the first candidate, so that
     the reader sees what does not fit.
     """
-    site = shown_site(scenario, facts, point, main, memo)
-    context = point["workload.context_tokens"]
+    site, case = shown_site(main), main.case
+    model, context = case.scenario.model.id, case["workload.context_tokens"]
     if site is None:
         return Fit(
-            model=scenario.model.id, artifact="", machine="", devices=0, context_tokens=context,
+            model=model, artifact="", machine="", devices=0, context_tokens=context,
             kv_bytes_per_token=None, state_bytes_per_sequence=None, bytes_per_sequence=None,
             rows=[], note="no candidate machine was given",
         )  # fmt: skip
     layout, devices = site.layout, site.choice.devices_per_replica
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
-    rows = [fit_row(**asked, bytes_per_sequence=per_sequence)
-            for asked in budgets(scenario, facts, site)]  # fmt: skip
+    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
     return Fit(
-        model=scenario.model.id,
+        model=model,
         artifact=site.artifact.label,
         machine=site.machine.name,
         devices=devices,
@@ -60,42 +51,36 @@ def fit_numbers(scenario: Scenario, facts: Facts, point: Point, main: Answer, me
         bytes_per_sequence=per_sequence,
         rows=rows,
         admissions=admission_rows(
-            site.model.config.value or {},
-            site.machine,
-            rows,
-            context_tokens=context,
-            devices=devices,
-            facts=facts,
-            file_format=site.artifact.format,
+            site.model.config.value or {}, site.machine, rows, context_tokens=context,
+            devices=devices, facts=case.facts, file_format=site.artifact.format,
         ),
         speed=site.speed,
         kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
         note=site.cache_note,
-    )
+    )  # fmt: skip
 
 
-def trace(
-    scenario: Scenario, facts: Facts, point: Point, main: Answer, numbers: Shape | None = None
-) -> list[Step]:
+def trace(main: Answer, numbers: Shape | None) -> list[Step]:
     """Return every step from the memory sum to the recommendation."""
     return [
         *_fit_steps(main),
-        *_elimination_steps(facts, main),
+        *_elimination_steps(main),
         *_push_steps(main),
-        *shape_steps(numbers),
+        *_shape_steps(numbers),
         *_ops_steps(main),
         *_cost_steps(main),
     ]
 
 
-def budgets(scenario: Scenario, facts: Facts, site: Site) -> list[dict[str, Any]]:
+def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
     """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
     machine, devices = site.machine, site.choice.devices_per_replica
     published = {
-        "weights_bytes": site.artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts),
-    }  # fmt: skip
+        "weights_bytes": site.artifact.weights_bytes,
+        "workspace_bytes": workspace_bytes(case.facts),
+    }
     reported = machine.memory_gib_reported.known or machine.unified_memory
     rows: list[dict[str, Any]] = [
         {"basis": "published checkpoint on the vendor's GB",
@@ -104,7 +89,7 @@ def budgets(scenario: Scenario, facts: Facts, site: Site) -> list[dict[str, Any]
          "memory_bytes": usable_bytes(machine, devices), **published,
          "note": "" if reported else "reported bytes unknown; the vendor's GB are assumed"},
     ]  # fmt: skip
-    if (said := scenario.candidates.stated_budget) is not None:
+    if (said := case.scenario.candidates.stated_budget) is not None:
         parts = {
             f"{part}_bytes": _stated(getattr(said, f"{part}_gb"), said.origin)
             for part in ("memory", "weights", "workspace")
@@ -145,7 +130,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 facts=site.admission.notes,
             )
         )
-    steps += kernel_steps(site)
+    steps += _kernel_steps(site)
     if site.speed.decode_ceiling_tokens_per_s is not None:
         steps.append(
             Step(
@@ -167,14 +152,31 @@ def _fit_steps(main: Answer) -> list[Step]:
     return steps
 
 
-def _elimination_steps(facts: Facts, main: Answer) -> list[Step]:
-    gone = [c for c in main.candidates if c.status == "eliminated"]
+def _kernel_steps(site: Site) -> list[Step]:
+    """Return one step for each part of the weights: what its kernel multiplies, as was read."""
+    path = site.kernels
+    if path is None:
+        return []
+    return [
+        Step(
+            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
+            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
+            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
+            facts=[part.prefill.source.label],
+        )
+        for part in path.parts
+        if part.encoding
+        and part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
+    ]  # fmt: skip
+
+
+def _elimination_steps(main: Answer) -> list[Step]:
     return [
         Step(
             question=c.question, rule="elimination", text=f"{c.title or c.option}: {c.reason}",
             evidence=Evidence.STATED if c.question != "hardware fit" else Evidence.COMPUTED,
         )
-        for c in gone
+        for c in main.candidates if c.status == "eliminated"
     ]  # fmt: skip
 
 
@@ -211,6 +213,42 @@ def _push_steps(main: Answer) -> list[Step]:
     return steps
 
 
+def _shape_steps(numbers: Shape | None) -> list[Step]:
+    """What the traffic does to the best self-hosted configuration."""
+    if numbers is None:
+        return []
+    steps, phases, binding, peak = [], numbers.phases, numbers.binding, numbers.peak
+    if phases and binding:
+        steps.append(
+            Step(
+                question="workload shape", rule="phases", evidence=binding.evidence,
+                text=f"a request takes {phases.prefill_s.middle:,.2f} s in prefill and "
+                f"{phases.decode_s.middle:,.2f} s in decode beside {phases.batch - 1} others; "
+                f"{binding.binds} binds",
+                facts=[f"{name} {getattr(binding, name):.0%} of the chip's time"
+                       for name in ("compute", "bandwidth", "capacity")],
+            )
+        )  # fmt: skip
+    if peak:
+        steps.append(
+            Step(
+                question="workload shape", rule="replicas-at-peak", evidence=peak.evidence,
+                text=f"{peak.peak_per_s:,.3g} requests/s take {peak.fast.total} to "
+                f"{peak.slow.total} replicas, {peak.slow.spares} of them spare; "
+                f"{peak.replicas_there} are there",
+                facts=["the more of: rate under the cap, Erlang's C on the slots admitted"],
+            )
+        )  # fmt: skip
+    steps += [
+        Step(
+            question="workload shape", rule="conflict", evidence=Evidence.INFERRED,
+            text=f"{' against '.join(dispute.measures)}: {dispute.resolution}",
+        )
+        for dispute in numbers.disputes
+    ]  # fmt: skip
+    return steps
+
+
 def _ops_steps(main: Answer) -> list[Step]:
     steps = [
         Step(
@@ -218,23 +256,15 @@ def _ops_steps(main: Answer) -> list[Step]:
             text="; ".join(f"{d.text}: {d.who}" for d in main.ops.duties),
         )
     ]  # fmt: skip
+    said = ""
     if main.ops.veto:
-        steps.append(
-            Step(
-                question="ops capacity",
-                rule="veto",
-                evidence=main.ops.evidence,
-                text="all three duties at nobody rule out serving it yourself",
-            )
-        )
+        said = "all three duties at nobody rule out serving it yourself"
     elif main.ops.thin:
+        said = f"thin cover: {'; '.join(main.ops.thin)}"
+    if said:
+        rule = "veto" if main.ops.veto else "thin-cover"
         steps.append(
-            Step(
-                question="ops capacity",
-                rule="thin-cover",
-                evidence=main.ops.evidence,
-                text=f"thin cover: {'; '.join(main.ops.thin)}",
-            )
+            Step(question="ops capacity", rule=rule, evidence=main.ops.evidence, text=said)
         )
     return steps
 

@@ -21,7 +21,6 @@ from stackchoice.cost import (
 from stackchoice.cost.breakeven import input_equal, payback_months, price_equal, staircase
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.facts.datum import Evidence, sure, weakest
-from stackchoice.scenario import Scenario
 
 #: The end of the throughput interval that a break-even rests on, in words.
 ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
@@ -32,17 +31,17 @@ STRETCHES = 50
 PRICE_UNIT = "USD per M tokens of this mix"
 
 
-def turning_points(scenario: Scenario, paths: Paths) -> dict[str, Any]:
+def turning_points(paths: Paths) -> dict[str, Any]:
     """Return the fields of a cost that say where the paths turn."""
     evens = list(break_evens(paths))
     return {
         "break_even": evens,
         "curves": list(_curves(paths, evens)),
-        "turns": list(_turns(scenario, paths)),
+        "turns": list(_turns(paths)),
         "hybrid": list(_hybrids(paths)),
         "redundancy": list(redundancy(paths)),
         "exits": list(exits(paths)),
-        "faster": list(faster(scenario, paths)),
+        "faster": list(faster(paths)),
     }
 
 
@@ -115,12 +114,12 @@ def _beyond(line: CostLine, managed: CostLine) -> Decimal:
     return line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
 
 
-def _turns(scenario: Scenario, paths: Paths) -> Iterator[Turn]:
+def _turns(paths: Paths) -> Iterator[Turn]:
     """The price, purchase, hour and people at which a path costs what the managed one does."""
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None:
         return
-    salary = decimal(paths.point["money.usd_per_engineer_month"])
+    salary = decimal(paths.case["money.usd_per_engineer_month"])
     buying = sure(managed.total_usd)
     for line in paths.own:
         evidence = weakest(line.total_evidence, managed.total_evidence)
@@ -136,28 +135,28 @@ def _turns(scenario: Scenario, paths: Paths) -> Iterator[Turn]:
             yield _turn(f"operations work, {line.path}", "engineers", at, fte,
                         "even without anybody it costs more", evidence)  # fmt: skip
         if line.path == "owned" and paths.purchase is not None:
-            yield from _purchase_turns(scenario, paths, line, managed, evidence)
+            yield from _purchase_turns(paths, line, managed, evidence)
 
 
 def _purchase_turns(
-    scenario: Scenario, paths: Paths, line: CostLine, managed: CostLine, evidence: Evidence
+    paths: Paths, line: CostLine, managed: CostLine, evidence: Evidence
 ) -> Iterator[Turn]:
-    bought = paths.purchase
+    bought, facts = paths.purchase, paths.case.facts
     if bought is None or paths.site.choice.already_owned:
         return
     servers = bought.servers
-    months = paths.point["money.horizon_months"]
-    level = scenario.money.depreciation == "annuity"
+    months = paths.case["money.horizon_months"]
+    level = paths.case.scenario.money.depreciation == "annuity"
     free = replace(bought, usd=Decimal(0), installation_usd=Decimal(0))
     unpaid = replace(bought, usd=Decimal(0))
-    running = sum(owned_parts_usd(free, servers, months, paths.facts, level=level).values())
-    without = sum(owned_parts_usd(unpaid, servers, months, paths.facts, level=level).values())
+    running = sum(owned_parts_usd(free, servers, months, facts, level=level).values())
+    without = sum(owned_parts_usd(unpaid, servers, months, facts, level=level).values())
     # The bill is linear in the price, so two points give the third.
     slope = (sure(line.infrastructure_usd) - without) / bought.usd
     at = input_equal(at=bought.usd, cost=line.total_usd, slope=slope, other=managed.total_usd)
     yield _turn("price of a server", "USD", at, bought.usd,
                 "even a free server costs more in people, power and hosting", evidence)  # fmt: skip
-    upkeep = bought.usd * servers * decimal(paths.facts.assumed("maintenance_share_per_year")) / 12
+    upkeep = bought.usd * servers * decimal(facts.assumed("maintenance_share_per_year")) / 12
     payback = payback_months(
         (bought.usd + bought.installation_usd) * servers,
         sure(managed.total_usd) - managed.one_time_usd, running + upkeep + line.people_usd,
@@ -179,9 +178,9 @@ def _turn(
 
 def _hybrids(paths: Paths) -> Iterator[Hybrid]:
     """The best base under the assumed curve of a month's traffic, at both ends of the speed."""
-    managed, own, tokens, point = paths.managed, paths.own, paths.tokens, paths.point
-    hours, days = point["workload.active_hours_per_day"], point["workload.days_per_month"]
-    peak = point["workload.peak_factor"]
+    managed, own, tokens, case = paths.managed, paths.own, paths.tokens, paths.case
+    hours, days = case["workload.active_hours_per_day"], case["workload.days_per_month"]
+    peak = case["workload.peak_factor"]
     if managed is None or not own or tokens is None or paths.per_mtok is None:
         return
     if not (paths.capacity and hours and days and peak and tokens.total_mtok):

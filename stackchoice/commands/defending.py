@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackchoice.choose.against import Comparison, ReleaseRow
 from stackchoice.choose.carried import Plan, Runnable
-from stackchoice.choose.defence import Defence
+from stackchoice.choose.defend import Defence
 
 
 def defence_text(found: Defence) -> str:

@@ -197,9 +197,9 @@ class KernelFacts(Record):
 
 def matches(name: str, patterns: list[str]) -> bool:
     """Whether a name is one of the patterns' own."""
-    return any(_match(name, pattern) for pattern in patterns)
+    return _matches(name, tuple(patterns))
 
 
 @cache
-def _match(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)

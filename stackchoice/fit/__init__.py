@@ -9,6 +9,7 @@ from stackchoice.fit.premises import PremiseCheck, check_premises
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.fit.speed import (
     Speed,
+    Stream,
     batch_one_speed,
     request_seconds,
     requests_per_s,
@@ -18,7 +19,7 @@ from stackchoice.fit.weights import weights_bytes
 
 __all__ = [
     "Admission", "Budget", "CacheLayout", "Cure", "Cures", "FitRow", "PremiseCheck",
-    "Situation", "Sizing", "Speed", "StateLayout", "Verdict", "admit", "batch_one_speed",
+    "Situation", "Sizing", "Speed", "StateLayout", "Stream", "Verdict", "admit", "batch_one_speed",
     "cache_layout", "check_premises", "cures", "fit_row", "launch", "memory_for_cache",
     "nominal_bytes", "request_seconds", "requests_per_s", "size",
     "usable_bytes", "weights_bytes",

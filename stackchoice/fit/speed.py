@@ -57,30 +57,11 @@ def efficiency(
     return next((e for e in efficiencies if (e.device_class, e.phase, e.threads) == wanted), None)
 
 
-def batch_one_speed(
-    model: Model,
-    artifact: Artifact,
-    machine: Machine,
-    efficiencies: list[Efficiency],
-    *,
-    cache_bytes: int = 0,
-    devices: int = 1,
-    threads: str = "all",
-    shares: list[ShareModel] | None = None,
-    classes: SpeedClasses | None = None,
-    engine: str = "",
-    operand: str | None = None,
-    links: Iterable[Link] = (),
-    interconnect: str | None = None,
-    measured: Iterable[MeasuredRate] = (),
-    cache_at: Callable[[int], int] | None = None,
-) -> Speed:
-    """Return the speed of a single stream.
+class Stream:
+    """A single stream of one set-up: what does not depend on its depth is worked out once.
 
     Parameters
     ----------
-    cache_bytes
-        Cache and state of the sequence at its depth, read once per token beside the weights.
     devices
         Devices that share one replica. They read and multiply side by side and agree on every
         layer's result over the link between them, unless the engine splits by layer: then one
@@ -96,62 +77,124 @@ def batch_one_speed(
     links, interconnect
         Kinds of links, and a text that names the one in use (``pcie5 x8``); the machine's own
         where nothing is said, and unknown where that is a slot.
-    measured
-        Rates measured on this very set-up: they move the interval and narrow it.
-    cache_at
-        Bytes of cache at a number of tokens, for those rates; else ``cache_bytes`` at every depth.
     """
-    unknown = []
-    read = read_bytes(artifact, model)
-    step = None if read is None else read + cache_bytes
-    runs = stream_runs(
-        model, artifact, machine, cache_bytes=cache_bytes, devices=devices, classes=classes,
-        engine=engine, operand=operand, links=links, interconnect=interconnect,
-    )  # fmt: skip
-    base, executed = runs["decode"], runs["executed"]
-    path = base.link
-    ceiling, prefill = runs["decode"].ceiling, runs["prefill"].ceiling
-    if ceiling is None:
-        known = machine.bandwidth_gb_per_s.known
-        unknown.append("bytes read per token" if known else "memory bandwidth")
-    if prefill is None:
-        unknown.append("compute rate" if base.active_parameters else "parameters")
-    if base.reduces and path is None:
-        unknown.append("the link between the devices (the ceilings leave its time out)")
-    over = [path.evidence] if path and base.reduces else []
-    given = list(measured)
-    found: dict[str, Interval | None] = {}
-    for phase, top, kind, read_at_once in (
-        ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
-        ("prefill", prefill, machine.bf16_dense_tflops.evidence, 0),
+
+    def __init__(
+        self,
+        model: Model,
+        artifact: Artifact,
+        machine: Machine,
+        efficiencies: list[Efficiency],
+        *,
+        devices: int = 1,
+        threads: str = "all",
+        shares: list[ShareModel] | None = None,
+        classes: SpeedClasses | None = None,
+        engine: str = "",
+        operand: str | None = None,
+        links: Iterable[Link] = (),
+        interconnect: str | None = None,
+    ) -> None:
+        self._machine, self._read = machine, read_bytes(artifact, model)
+        self._threads, self._classes = threads, classes
+        self._shares: dict[str, ShareModel] = {m.phase: m for m in reversed(shares or ())}
+        self._efficiencies = efficiencies
+        runs = stream_runs(
+            model, artifact, machine, devices=devices, classes=classes, engine=engine,
+            operand=operand, links=links, interconnect=interconnect,
+        )  # fmt: skip
+        self._base, self._prefill_ceiling = runs["decode"], runs["executed"].ceiling
+        link = self._base.link
+        self._over = [link.evidence] if link and self._base.reduces else []
+        self._evidence = weakest(
+            artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence, *self._over
+        )
+
+    def speed(
+        self, *, cache_bytes: int = 0, measured: Iterable[MeasuredRate] = (),
+        cache_at: Callable[[int], int] | None = None,
+    ) -> Speed:  # fmt: skip
+        """Return ceilings and intervals.
+
+        Parameters
+        ----------
+        cache_bytes
+            Cache and state of the sequence at its depth, read once per token beside the weights.
+        measured
+            Rates measured on this very set-up: they move the interval and narrow it.
+        cache_at
+            Bytes of cache at a number of tokens, for those rates; else ``cache_bytes`` everywhere.
+        """
+        machine, unknown = self._machine, []
+        step = None if self._read is None else self._read + cache_bytes
+        base = self._base.model_copy(update={"cache_bytes": cache_bytes})
+        runs = {"decode": base, "prefill": base.model_copy(update={"phase": "prefill"})}
+        ceiling, prefill = runs["decode"].ceiling, runs["prefill"].ceiling
+        if ceiling is None:
+            known = machine.bandwidth_gb_per_s.known
+            unknown.append("bytes read per token" if known else "memory bandwidth")
+        if prefill is None:
+            unknown.append("compute rate" if base.active_parameters else "parameters")
+        if base.reduces and base.link is None:
+            unknown.append("the link between the devices (the ceilings leave its time out)")
+        given = list(measured)
+        found: dict[str, Interval | None] = {}
+        for phase, top, kind, read_at_once in (
+            ("decode", ceiling, machine.bandwidth_gb_per_s.evidence, step or 0),
+            ("prefill", prefill, machine.bf16_dense_tflops.evidence, 0),
+        ):
+            evidence = weakest(kind, *self._over)
+            fitted = self._shares.get(phase)
+            if fitted and self._classes and top and self._threads == "all":
+                rows = [row for row in given if row.phase == phase]
+                seen = [_seen(runs[phase], row, cache_at) for row in rows]
+                found[phase] = _fitted(fitted, runs[phase], top, evidence, seen, _origin(rows))
+                unknown += _doubts(fitted, phase, rows, seen, top, machine)
+            else:
+                share = efficiency(self._efficiencies, machine, phase, self._threads)
+                found[phase] = _interval(top, share, evidence, read_at_once)
+        return Speed(
+            bytes_per_decode_step=step,
+            decode_ceiling_tokens_per_s=ceiling,
+            decode=found["decode"],
+            prefill_ceiling_tokens_per_s=self._prefill_ceiling,
+            prefill=found["prefill"],
+            evidence=self._evidence,
+            unknown=unknown,
+        )
+
+
+def _doubts(
+    fitted: ShareModel, phase: str, rows: list[MeasuredRate], seen: list[Run], ceiling: float,
+    machine: Machine,
+) -> list[str]:  # fmt: skip
+    """Say what rates that were given throw doubt on."""
+    found = []
+    if unexpected(fitted, seen):
+        found.append(f"whether the {phase} rates given are of this set-up (unexpected)")
+    if phase == "decode" and any(
+        suspect_kernel_path(row.tokens_per_s, ceiling, device_kind(machine)) for row in rows
     ):
-        evidence = weakest(kind, *over)
-        fitted = next((m for m in shares or () if m.phase == phase), None)
-        if fitted and classes and top and threads == "all":
-            rows = [row for row in given if row.phase == phase]
-            seen = [_seen(runs[phase], row, cache_at) for row in rows]
-            found[phase] = _fitted(fitted, runs[phase], top, evidence, seen, _origin(rows))
-            if unexpected(fitted, seen):
-                unknown.append(f"whether the {phase} rates given are of this set-up (unexpected)")
-            if phase == "decode" and any(
-                suspect_kernel_path(row.tokens_per_s, top, device_kind(machine)) for row in rows
-            ):
-                unknown.append("which kernel ran: a rate given is far below the ceiling, suspect "
-                               "the kernel path")  # fmt: skip
-        else:
-            share = efficiency(efficiencies, machine, phase, threads)
-            found[phase] = _interval(top, share, evidence, read_at_once)
-    return Speed(
-        bytes_per_decode_step=step,
-        decode_ceiling_tokens_per_s=ceiling,
-        decode=found["decode"],
-        prefill_ceiling_tokens_per_s=executed.ceiling,
-        prefill=found["prefill"],
-        evidence=weakest(
-            artifact.weights_bytes.evidence, machine.bandwidth_gb_per_s.evidence, *over
-        ),
-        unknown=unknown,
-    )
+        found.append(
+            "which kernel ran: a rate given is far below the ceiling, suspect the kernel path"
+        )
+    return found
+
+
+def batch_one_speed(
+    model: Model,
+    artifact: Artifact,
+    machine: Machine,
+    efficiencies: list[Efficiency],
+    *,
+    cache_bytes: int = 0,
+    measured: Iterable[MeasuredRate] = (),
+    cache_at: Callable[[int], int] | None = None,
+    **setup: Any,
+) -> Speed:
+    """Return the speed of a single stream at one depth; ``setup`` as :class:`Stream` takes it."""
+    stream = Stream(model, artifact, machine, efficiencies, **setup)
+    return stream.speed(cache_bytes=cache_bytes, measured=measured, cache_at=cache_at)
 
 
 def at_level(ceiling: Any, basis: str, level: Any, step_bytes: Any) -> Any:

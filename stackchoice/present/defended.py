@@ -10,8 +10,7 @@ import pandas as pd
 
 from stackchoice.choose import decide
 from stackchoice.choose.against import ReleaseRow
-from stackchoice.choose.defence import Bar, Defence, Tornado
-from stackchoice.choose.defend import defend
+from stackchoice.choose.defend import Bar, Defence, Tornado, defend
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
@@ -131,11 +130,15 @@ class DecisionPanel(ipywidgets.VBox):
         try:
             scenario = parse_scenario({**tree, "preferences": chosen}, "panel")
             self.decision = decide(scenario, self.facts)
+            self._show(scenario)
             self.defence = defend(scenario, self.facts, draws=self.draws, groups=40)
         except StackchoiceError as error:
             self.view.value = error_html(str(error))
             return
-        self.view.value = section(
-            "defended", d=self.decision, why=Reasons(scenario, self.facts),
-            **defence_context(self.defence),
-        ).html  # fmt: skip
+        self._show(scenario, **defence_context(self.defence))
+
+    def _show(self, scenario: Scenario, **defence: Any) -> None:
+        """Show the answer, at first alone: what stands behind it takes some hundred answers."""
+        found = {"defence": None, **defence}
+        reasons = Reasons(scenario, self.facts)
+        self.view.value = section("defended", d=self.decision, why=reasons, **found).html

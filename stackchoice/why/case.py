@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from stackchoice.choose.answer import Answer
+from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.facts.load import Facts
 from stackchoice.facts.told import Why, Working
-from stackchoice.scenario import Point, Scenario
 
 #: Explanations of one kind, each under the key of its answer.
 Whys = Iterator[tuple[str, Why]]
@@ -24,23 +24,30 @@ UNITS = {
 
 
 @dataclass(frozen=True)
-class Case:
+class Decided:
     """One decision at its likely point. ``site`` is the one that question 1 is shown for."""
 
-    scenario: Scenario
-    facts: Facts
-    point: Point
     main: Answer
     site: Site | None
 
-    def given(self, work: Working, *paths: str) -> Point:
-        """Return the point with these inputs as numbers that tell; unknown ones stay unknown."""
-        told = {path: self.said(work, path) for path in paths if self.point[path] is not None}
-        return self.point.moved(told)
+    @property
+    def case(self) -> Case:
+        """What the decision was asked with."""
+        return self.main.case
+
+    @property
+    def facts(self) -> Facts:
+        """The fact base that was decided on."""
+        return self.main.case.facts
+
+    def given(self, work: Working, *paths: str) -> Case:
+        """Return the case with these inputs as numbers that tell; unknown ones stay unknown."""
+        told = {path: self.said(work, path) for path in paths if self.case[path] is not None}
+        return self.case.moved(told)
 
     def said(self, work: Working, path: str) -> Any:
         """Take an input of the scenario into the sums, with who says so."""
-        known, name = self.point.inputs[path], path.partition(".")[2]
+        known, name = self.case.point.inputs[path], path.partition(".")[2]
         words = name.replace("_", " ")
         unit = next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
         by = f"answered by {known.answered_by}" if known.answered_by else ""

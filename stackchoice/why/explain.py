@@ -7,13 +7,12 @@ came from (:mod:`stackchoice.facts.told`), at the decision's own point.
 from __future__ import annotations
 
 from stackchoice.choose.answer import answer
-from stackchoice.choose.decide import checked
-from stackchoice.choose.memo import Memo
+from stackchoice.choose.decide import likely_case
 from stackchoice.choose.trace import shown_site
 from stackchoice.facts.load import Facts
 from stackchoice.facts.told import Why
-from stackchoice.scenario import Scenario, likely_point
-from stackchoice.why.case import Case
+from stackchoice.scenario import Scenario
+from stackchoice.why.case import Decided
 from stackchoice.why.fit import admissions, kernels, memory
 from stackchoice.why.money import bills, evens, recommendation
 from stackchoice.why.shape import asked, peak
@@ -27,10 +26,7 @@ def explain(scenario: Scenario, facts: Facts) -> dict[str, Why]:
     ``replica``, ``kernels``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``cost:PATH``,
     ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not known has no key.
     """
-    scenario = checked(scenario, facts)
-    point, memo = likely_point(scenario, facts), Memo()
-    main = answer(scenario, facts, point, memo)
-    site = shown_site(scenario, facts, point, main, memo)
-    case = Case(scenario, facts, point, main, site)
+    main = answer(likely_case(scenario, facts))
+    at = Decided(main, shown_site(main))
     parts = (memory, admissions, speeds, served, kernels, asked, peak, bills, evens, recommendation)
-    return {key: why for part in parts for key, why in part(case)}
+    return {key: why for part in parts for key, why in part(at)}

@@ -20,21 +20,21 @@ from stackchoice.fit.admissions import (
 from stackchoice.fit.allocators import vllm
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import left_for_cache, whole_sequences
-from stackchoice.why.case import Case, Whys
+from stackchoice.why.case import Decided, Whys
 
 
-def memory(case: Case) -> Whys:
+def memory(at: Decided) -> Whys:
     """Why each budget has room for so many live sequences by plain quotient."""
-    site, context = case.site, case.point["workload.context_tokens"]
+    site, context = at.site, at.case["workload.context_tokens"]
     if site is None:
         return
-    for asked in budgets(case.scenario, case.facts, site):
+    for asked in budgets(at.case, site):
         work = Working()
         parts = [
             work.fact(part, asked[f"{part}_bytes"].value, "B", asked[f"{part}_bytes"])
             for part in ("memory", "weights", "workspace")
         ]
-        one = _sequence(case, work, site, context)
+        one = _sequence(at, work, site, context)
         if None in [part.value for part in parts]:
             continue
         pool = work.step("left for the cache", left_for_cache(*parts), "B")
@@ -51,11 +51,11 @@ def memory(case: Case) -> Whys:
         )
 
 
-def _sequence(case: Case, work: Working, site: Any, context: int | None) -> Any:
+def _sequence(at: Decided, work: Working, site: Any, context: int | None) -> Any:
     """Write down the bytes of one sequence, by kinds of layers as the model's config has them."""
     if site.layout is None or not context:
         return None
-    length = case.said(work, "workload.context_tokens")
+    length = at.said(work, "workload.context_tokens")
     layout = _telling(work, site.layout, site.model.config)
     return work.step("one sequence", layout.bytes_per_sequence(length), "B")
 
@@ -79,27 +79,24 @@ def _telling(work: Working, layout: CacheLayout, config: Datum[Any]) -> CacheLay
     )  # fmt: skip
 
 
-def admissions(case: Case) -> Whys:
+def admissions(at: Decided) -> Whys:
     """Why each engine release admits so many, one explanation a release for all budgets."""
-    site, context = case.site, case.point["workload.context_tokens"]
+    site, context = at.site, at.case["workload.context_tokens"]
     if site is None or not context:
         return
     devices = site.choice.devices_per_replica
     per_sequence = site.layout.bytes_per_sequence(context) if site.layout else None
-    rows = [
-        fit_row(**asked, bytes_per_sequence=per_sequence)
-        for asked in budgets(case.scenario, case.facts, site)
-    ]
+    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(at.case, site)]
     found: dict[str, list[AdmissionRow]] = {}
     for row in admission_rows(
         site.model.config.value or {}, site.machine, rows, context_tokens=context,
-        devices=devices, facts=case.facts, file_format=site.artifact.format,
+        devices=devices, facts=at.facts, file_format=site.artifact.format,
     ):  # fmt: skip
         found.setdefault(f"{row.engine} {row.release}, {row.settings}", []).append(row)
     pools = {row.basis: row for row in rows}
     for title, admitted in found.items():
         if all(row.live_sequences is not None for row in admitted):
-            yield f"admission:{title}", _admitted(case, site, title, admitted, pools)
+            yield f"admission:{title}", _admitted(at, site, title, admitted, pools)
 
 
 class ToldLayout(CacheLayout):
@@ -143,15 +140,15 @@ class Noting:
 
 
 def _admitted(
-    case: Case, site: Any, title: str, rows: list[AdmissionRow], pools: dict[str, FitRow]
+    at: Decided, site: Any, title: str, rows: list[AdmissionRow], pools: dict[str, FitRow]
 ) -> Why:
     first = rows[0]
-    engine = next(e for e in case.facts.engines.values() if e.name == first.engine)
+    engine = next(e for e in at.facts.engines.values() if e.name == first.engine)
     asked = replica_launch(
         engine.id, engine.latest.version, site.model.config.value or {},
         devices=site.choice.devices_per_replica,
         settings=WITHOUT_PREFIX_CACHING if first.settings == NO_PREFIX_CACHING else {},
-        facts=case.facts,
+        facts=at.facts,
     )  # fmt: skip
     noting = Noting(asked.memory)
     asked = asked.model_copy(update={"memory": noting})
@@ -159,7 +156,7 @@ def _admitted(
     if first.rule != "block_groups":  # a plan of blocks has its own sizes
         told = _telling(work, asked.layout(), site.model.config)
         asked = Telling.model_construct(told=told, **dict(asked))
-    context = case.said(work, "workload.context_tokens")
+    context = at.said(work, "workload.context_tokens")
     for row in rows:
         pool = work.fact(
             "pool", row.pool_bytes // asked.tp, "B", evidence=pools[row.basis].evidence,
@@ -204,9 +201,9 @@ def _plan(work: Working, asked: Any, machine: Any) -> vllm.Plan:
     )
 
 
-def kernels(case: Case) -> Whys:
+def kernels(at: Decided) -> Whys:
     """Which source says which kernel runs, part by part; nothing is reckoned."""
-    path = case.site.kernels if case.site else None
+    path = at.site.kernels if at.site else None
     if path is None:
         return
     facts, sums = [], list[Sum]()

@@ -12,19 +12,17 @@ from stackchoice.choose.bills import ASSUMED_IN, itemised
 from stackchoice.choose.buying import (
     Purchase,
     Rental,
-    devices,
     purchase,
     rental,
-    replicas,
 )
 from stackchoice.choose.money import paths_at, tokens_a_month
 from stackchoice.choose.prefer import gap
-from stackchoice.choose.recommend import open_ways, too_close_share, wanted
+from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.choose.turning import even_asked
 from stackchoice.cost import BillLine, CostLine, decimal, owned_parts_usd
 from stackchoice.cost.breakeven import break_even, change_needed, crossover
 from stackchoice.facts.told import Told, Working
-from stackchoice.why.case import Case, Whys
+from stackchoice.why.case import Decided, Whys
 
 #: Assumptions that an owned machine's month is worked out with.
 OWNED = tuple(dict.fromkeys(name for names in ASSUMED_IN.values() for name in names))
@@ -32,18 +30,16 @@ VOLUME = ("days_per_month", "input_tokens", "output_tokens", "shared_prefix_toke
           "turns_per_session", "resent_share")  # fmt: skip
 
 
-def bills(case: Case) -> Whys:
+def bills(at: Decided) -> Whys:
     """Why a path costs what it costs a month: its lines, one sum each, and their total."""
-    offer = case.main.bought and case.main.bought[1]
-    for line in case.main.lines:
-        items = itemised(
-            case.scenario, case.facts, case.point, case.main.site, offer, case.main.tokens, line
-        )
+    main = at.main
+    for line in main.lines:
+        items = itemised(at.case, main.site, main.offer, main.tokens, line)
         work = Working()
-        if line.path == "managed" and case.main.tokens is not None:
-            _volume(case, work)
-        parts = _parts(case, work, line)
-        amounts = [_item(case, work, item, parts) for item in items]
+        if line.path == "managed" and main.tokens is not None:
+            _volume(at, work)
+        parts = _parts(at, work, line)
+        amounts = [_item(at, work, item, parts) for item in items]
         if line.total_usd is not None:
             work.step("together", sum(amounts), "USD")
         yield f"cost:{line.path}", work.why(
@@ -59,13 +55,13 @@ RULES = {
 }
 
 
-def _volume(case: Case, work: Working) -> None:
+def _volume(at: Decided, work: Working) -> None:
     """Write down the tokens of a month."""
-    paths = [*case.point.volume_paths, *(f"workload.{name}" for name in VOLUME)]
-    point = case.given(work, *paths)
-    if point.requests_per_day is None:
+    paths = [*at.case.point.volume_paths, *(f"workload.{name}" for name in VOLUME)]
+    given = at.given(work, *paths)
+    if given.point.requests_per_day is None:
         return
-    month = tokens_a_month(point, point.requests_per_day)
+    month = tokens_a_month(given, given.point.requests_per_day)
     for name, told in month.items():
         if told:
             work.step(f"{name.replace('_', ' ')} a month", told)
@@ -76,16 +72,16 @@ def _said(known: Rental | Purchase | BillLine) -> dict[str, Any]:
     return {"evidence": known.evidence, "source": known.source, "as_of": known.as_of}
 
 
-def _parts(case: Case, work: Working, line: CostLine) -> dict[str, Any]:
+def _parts(at: Decided, work: Working, line: CostLine) -> dict[str, Any]:
     """Return the parts of a bill that a formula of their own makes, by the name of their line."""
-    site = case.main.site
+    site = at.main.site
     if site is None or line.infrastructure_usd is None or site.choice.already_owned:
         return {}
     if line.path == "rented":
-        price = rental(case.scenario, case.facts, case.point, site, devices(site))
+        price = rental(at.case, site)
         return {line.what: _rented(work, price)} if price else {}
-    bought = purchase(case.facts, case.point, site, replicas(site))
-    return _owned(case, work, bought) if line.path == "owned" and bought else {}
+    bought = purchase(at.case, site)
+    return _owned(at, work, bought) if line.path == "owned" and bought else {}
 
 
 def _rented(work: Working, price: Rental) -> Any:
@@ -98,7 +94,7 @@ def _rented(work: Working, price: Rental) -> Any:
     return told.usd
 
 
-def _owned(case: Case, work: Working, bought: Purchase) -> dict[str, Any]:
+def _owned(at: Decided, work: Working, bought: Purchase) -> dict[str, Any]:
     power = bought.power_kw
     kilowatts = work.fact("power", decimal(power.value or 0), "kW a server", power)
     told = replace(
@@ -106,19 +102,19 @@ def _owned(case: Case, work: Working, bought: Purchase) -> dict[str, Any]:
         installation_usd=work.fact("installation", bought.installation_usd, "USD", **_said(bought)),
         power_kw=power.model_copy(update={"value": kilowatts}),
     )  # fmt: skip
-    level = case.scenario.money.depreciation == "annuity"
-    facts = case.assuming(work, (*OWNED, "hours_per_month"), decimal)
+    level = at.case.scenario.money.depreciation == "annuity"
+    facts = at.assuming(work, (*OWNED, "hours_per_month"), decimal)
     servers = work.fact("servers", bought.servers)
-    return owned_parts_usd(told, servers, _months(case, work), facts, level=level)
+    return owned_parts_usd(told, servers, _months(at, work), facts, level=level)
 
 
-def _months(case: Case, work: Working) -> Any:
+def _months(at: Decided, work: Working) -> Any:
     """Take the horizon into the sums, as Decimal."""
-    said = case.said(work, "money.horizon_months")
+    said = at.said(work, "money.horizon_months")
     return Told(decimal(said.value), said.name)
 
 
-def _item(case: Case, work: Working, item: BillLine, parts: dict[str, Any]) -> Any:
+def _item(at: Decided, work: Working, item: BillLine, parts: dict[str, Any]) -> Any:
     """Write one line of a bill down: by its formula, else as quantity times price."""
     if item.usd is None:
         return Decimal(0)
@@ -132,18 +128,18 @@ def _item(case: Case, work: Working, item: BillLine, parts: dict[str, Any]) -> A
     price = work.fact(f"{item.item}: price", item.unit_usd, "USD", **_said(item), note=item.note,
                       called="price")  # fmt: skip
     if item.kind == "one-time":
-        return work.step(item.item, price / _months(case, work), "USD")
+        return work.step(item.item, price / _months(at, work), "USD")
     amount = work.fact(f"{item.item}: quantity", decimal(item.quantity), item.unit,
                        evidence=item.evidence, called="quantity")  # fmt: skip
     return work.step(item.item, amount * price, "USD")
 
 
-def evens(case: Case) -> Whys:
+def evens(at: Decided) -> Whys:
     """Why a path of one's own costs less from some volume on, or never."""
-    site, offer = case.main.site, case.main.bought and case.main.bought[1]
-    if site is None:
+    main = at.main
+    if main.site is None:
         return
-    paths = paths_at(case.facts, case.point, site, offer, case.main.tokens, case.main.lines)
+    paths = paths_at(at.case, main.site, main.offer, main.tokens, main.lines)
     for asked in even_asked(paths):
         work, found = Working(), break_even(**asked)
         evidence = asked["evidence"]
@@ -174,12 +170,9 @@ def evens(case: Case) -> Whys:
         )  # fmt: skip
 
 
-def recommendation(case: Case) -> Whys:
+def recommendation(at: Decided) -> Whys:
     """Why the recommended option was taken: every way that survived, and how far they lie apart."""
-    main = case.main
-    best = main.best
-    ways = open_ways(case.scenario, case.point, best, main.site, main.seller, main.lines)
-    work = Working()
+    main, ways, work = at.main, at.main.ways, Working()
     priced = sorted(
         (w for w in ways if w.usd_per_month is not None), key=attrgetter("usd_per_month")
     )
@@ -187,8 +180,8 @@ def recommendation(case: Case) -> Whys:
         work.fact(way.text, way.usd_per_month, "USD a month", evidence=way.evidence)
         for way in priced
     ]
-    limit = too_close_share(case.facts)
-    case.assumed(work, "too_close_share")
+    limit = too_close_share(at.case)
+    at.assumed(work, "too_close_share")
     for lower, other in pairwise(totals):
         work.step(f"{lower.name} below {other.name}", gap(lower, other),
                   f"of the dearer; below {limit} is too close")  # fmt: skip
@@ -200,6 +193,6 @@ def recommendation(case: Case) -> Whys:
         work.fact("best self-hosted by rule", rule.rule, source=rule.source, note=rule.why)
     yield "recommendation", work.why(
         f"recommended: {main.verdict.option or 'nothing'}",
-        f"what survives the three questions is ranked by {', then '.join(wanted(case.scenario))}",
+        f"what survives the three questions is ranked by {', then '.join(wanted(at.case))}",
         notes=[main.verdict.because, *main.verdict.ranking],
     )  # fmt: skip

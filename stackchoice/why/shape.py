@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from stackchoice.capacity import late_probability, replicas_by_rate
-from stackchoice.choose.peak import peak_plan, replica_at
-from stackchoice.choose.site import traffic
+from stackchoice.choose.limits import peak_plan, replica_at
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.told import Cited, Why, Working, called, shown
-from stackchoice.why.case import Case, Whys
+from stackchoice.why.case import Decided, Whys
 from stackchoice.workload import needs
 
 ARRIVALS = ("active_hours_per_day", "peak_factor")
 ENDS = {"slow": "low", "fast": "high"}
 
 
-def asked(case: Case) -> Whys:
+def asked(at: Decided) -> Whys:
     """Why a feature is needed, and why a rule pushes or does not."""
-    for need in needs(case.point):
+    for need in needs(at.case.point):
         work = Working()
-        case.said(work, f"workload.{need.feature}")
+        at.said(work, f"workload.{need.feature}")
         yield f"need:{need.feature}", work.why(
             need.text, "a need is hard: an option without the feature is out", need.evidence,
         )  # fmt: skip
-    rules = {rule.id: rule for rule in case.facts.rules}
-    for push in case.main.pushes:
+    rules = {rule.id: rule for rule in at.facts.rules}
+    for push in at.main.pushes:
         rule = rules[push.rule]
         conditions = [
             Cited(name=name.replace("_", " "), value=value, evidence=Evidence.STATED)
@@ -41,22 +40,22 @@ def asked(case: Case) -> Whys:
         )  # fmt: skip
 
 
-def peak(case: Case) -> Whys:
+def peak(at: Decided) -> Whys:
     """Why the peak takes so many replicas, at both ends of the speed."""
-    site = case.main.site
+    site = at.main.site
     if site is None:
         return
-    plan = peak_plan(site, traffic(case.point), case.facts, case.point)
+    plan = peak_plan(at.case, site)
     if plan is None:
         return
     work = Working()
-    paths = [*case.point.volume_paths, *(f"workload.{name}" for name in ARRIVALS)]
-    arrivals = traffic(case.given(work, *paths)).peak_per_s
+    paths = [*at.case.point.volume_paths, *(f"workload.{name}" for name in ARRIVALS)]
+    arrivals = at.given(work, *paths).flow.peak_per_s
     arrivals = work.step("requests a second at the peak", arrivals, "requests/s")
-    cap = case.assumed(work, "utilisation_cap")
-    tail = case.assumed(work, "queue_tail_share")
+    cap = at.assumed(work, "utilisation_cap")
+    tail = at.assumed(work, "queue_tail_share")
     for name, end in ENDS.items():
-        there = replica_at(site, traffic(case.point), case.facts, case.point, end)
+        there = replica_at(at.case, site, end)
         if there is None:
             continue
         found = getattr(plan, name)

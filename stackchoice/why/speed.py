@@ -5,29 +5,30 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from stackchoice.choose.site import Site, stream_at, threads_of, traffic
+from stackchoice.choose.site import ENDS, Site, mean_cache_bytes, stream_at, threads_of
 from stackchoice.facts.told import Told, Working
 from stackchoice.fit import request_seconds
 from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.rates import RATES
 from stackchoice.fit.speed import at_level, efficiency, full_rate
 from stackchoice.fit.stream import stream_runs
-from stackchoice.why.case import Case, Whys
+from stackchoice.why.case import Decided, Whys
 
-ENDS = ("low", "middle", "high")
 ROOFLINE = (
     "the roofline of one stream: a decode step reads every byte it touches once at full bandwidth, "
     "a prompt token is multiplied once at the peak rate; public measurements reach a share of it"
 )
 
 
-def speeds(case: Case) -> Whys:
+def speeds(at: Decided) -> Whys:
     """Why one stream decodes and prefills at most, and probably, so fast."""
-    site = case.site
+    site = at.site
     if site is None:
         return
-    asked = stream_at(site, case.facts, case.point)
-    runs = stream_runs(site.model, site.artifact, site.machine, **asked)
+    runs = stream_runs(
+        site.model, site.artifact, site.machine, cache_bytes=mean_cache_bytes(site, at.case),
+        **stream_at(site, at.facts),
+    )  # fmt: skip
     for phase in ("decode", "prefill"):
         work, run = Working(), runs[phase]
         told = run.model_copy(update=TELL[phase](work, site, run))
@@ -37,7 +38,7 @@ def speeds(case: Case) -> Whys:
         top = work.step(f"{phase} ceiling", top, "tokens/s")
         expected = getattr(site.speed, phase)
         if expected is not None:
-            _interval(case, site, work, phase, run, top)
+            _interval(at, site, work, phase, run, top)
         notes = [*(expected.rests_on if expected else ()), *site.speed.unknown]
         if run.link_seconds:
             notes.append(f"the link between devices adds {run.link_seconds:.3g} s a token")
@@ -76,10 +77,10 @@ def _prefill_facts(work: Working, site: Any, run: Any) -> dict[str, Told]:
 TELL = {"decode": _decode_facts, "prefill": _prefill_facts}
 
 
-def _interval(case: Case, site: Site, work: Working, phase: str, run: Any, top: Told) -> None:
+def _interval(at: Decided, site: Site, work: Working, phase: str, run: Any, top: Told) -> None:
     """Write down the ends of the interval: the ceiling at the shares that were reached."""
     threads, said = threads_of(site), dict[str, Any]()
-    fitted = next((m for m in case.facts.share_models if m.phase == phase), None)
+    fitted = next((m for m in at.facts.share_models if m.phase == phase), None)
     if phase == "decode" and fitted and threads == "all":
         levels = dict(zip(ENDS, calibrated_factors(fitted, run), strict=True))
         basis, unit = "share of the ceiling", "of the ceiling"
@@ -88,7 +89,7 @@ def _interval(case: Case, site: Site, work: Working, phase: str, run: Any, top: 
             "source": f"fitted to {fitted.rows} public measurements in {fitted.groups} groups",
         }
     else:
-        share = efficiency(case.facts.efficiencies, site.machine, phase, threads)
+        share = efficiency(at.facts.efficiencies, site.machine, phase, threads)
         if share is None:
             return
         levels, basis = {end: getattr(share, end) for end in ENDS}, share.basis
@@ -101,15 +102,15 @@ def _interval(case: Case, site: Site, work: Working, phase: str, run: Any, top: 
         work.step(f"{phase}, {end}", at_level(top, basis, told, step or 0), "tokens/s")
 
 
-def served(case: Case) -> Whys:
+def served(at: Decided) -> Whys:
     """Why a replica with its pool full serves so many requests a second."""
-    site = case.site
+    site = at.site
     if site is None or site.replica is None or site.speed.decode is None:
         return
-    work, flow = Working(), traffic(case.point)
+    work, flow = Working(), at.case.flow
     live = work.fact("live sequences", site.live_sequences, "sequences",
                      evidence=site.row.evidence, note="what the release admits")  # fmt: skip
-    output = case.said(work, "workload.output_tokens")
+    output = at.said(work, "workload.output_tokens")
     cache = work.fact("cache read", site.cache_bytes, "B", note="of one sequence, mean depth")
     told = site.speed.model_copy(
         update={"bytes_per_decode_step": work.fact("bytes a step", site.speed.bytes_per_decode_step,
@@ -124,7 +125,7 @@ def served(case: Case) -> Whys:
             )})
             for phase in ("prefill", "decode")
         }  # fmt: skip
-        found = flow.prefill_at(site, end)
+        found = flow.prefill_at(site.reuse, end)
         prompt = work.fact(f"prompt to prefill, {end}", found, "tokens",
                            note="what the release does not find again")  # fmt: skip
         pair = request_seconds(
