@@ -58,7 +58,8 @@ class Case:
         """Every input at its value here; what is read is noted in a sub-result."""
         if self._inputs is self._point.inputs:
             return self._point
-        return Point.model_construct(None, **{"inputs": self._inputs})
+        noting: Any = self._inputs
+        return Point.model_construct(inputs=noting)
 
     @cached_property
     def flow(self) -> Traffic:
