@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 #: A list of known names that is longer than this is cut to those that were meant, where any were.
 SHORT_LIST = 12
+#: What searches the whole of a list that is too long to print.
+SEARCH = "`stackchoice facts WORD`"
 
 
 class StackchoiceError(Exception):
@@ -67,14 +69,8 @@ class CheckpointError(StackchoiceError):
     """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""
 
 
-def known_names(name: str, known: Iterable[str], search: str = "stackchoice facts WORD") -> str:
-    """Return the end of an error about an unknown name: the names that were meant, or all.
-
-    Parameters
-    ----------
-    search
-        What searches the whole list, for one too long to print.
-    """
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: the names that were meant, or all."""
     names = sorted(known)
     if not names:
         return "none is known here; leave it out"
@@ -84,6 +80,6 @@ def known_names(name: str, known: Iterable[str], search: str = "stackchoice fact
     near = difflib.get_close_matches(asked, list(folded.values()), 3, 0.75)
     meant += [n for n in names if folded[n] in near and n not in meant]
     if meant and len(names) > SHORT_LIST:
-        return f"did you mean {' or '.join(meant[:5])}? `{search}` searches all {len(names)}"
+        return f"did you mean {' or '.join(meant[:5])}? {SEARCH} searches all {len(names)}"
     hint = f"did you mean {' or '.join(meant[:5])}? " if meant else ""
     return f"{hint}known: {', '.join(names)}"

@@ -1,6 +1,7 @@
 """The fact base loads, every fact has an origin, and a broken copy is refused by name."""
 
 import shutil
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -91,8 +92,10 @@ class TestReferences:
 
     def test_engine_architectures_are_those_of_our_models(self, facts):
         classes = {m.config.value["architectures"][0] for m in facts.models.values()}
-        named = {name for e in facts.engines.values() for name in e.architectures}
-        assert named == classes
+        named = Counter(name for e in facts.engines.values() for name in e.architectures)
+        assert classes <= set(named)
+        # A config of one's own may be of another class; one that two engines name is real.
+        assert min(named[name] for name in set(named) - classes) > 1
 
     def test_file_names_are_slugs(self):
         for folder in ("models", "engines"):

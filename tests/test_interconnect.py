@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice.errors import InputError
-from stackchoice.facts.links import Path, path_over
+from stackchoice.facts.links import LinkPath, path_over
 from stackchoice.fit import batch_one_speed
 from stackchoice.fit.asked import asked_run
 from stackchoice.fit.interconnect import (
@@ -19,7 +19,7 @@ from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import features
 from stackchoice.sizing import describe_sizing, size_by_name
 
-LINK = Path(link="a", gb_per_s=100, all_reduce_us=5)
+LINK = LinkPath(link="a", gb_per_s=100, all_reduce_us=5)
 
 
 def test_an_all_reduce_sends_every_byte_out_and_back_but_for_ones_own():
@@ -39,8 +39,8 @@ def test_a_token_pays_two_all_reduces_a_layer():
 
 @given(st.integers(2, 64), st.floats(1, 1e9), st.floats(1, 1000))
 def test_a_faster_link_never_takes_longer(devices, size, rate):
-    slow = Path(link="a", gb_per_s=rate)
-    fast = Path(link="a", gb_per_s=2 * rate)
+    slow = LinkPath(link="a", gb_per_s=rate)
+    fast = LinkPath(link="a", gb_per_s=2 * rate)
     slower = all_reduce_seconds(size, devices, slow)
     assert all_reduce_seconds(size, devices, fast) <= slower
     # never more than twice the bytes over the link, never less than once

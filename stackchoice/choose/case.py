@@ -58,8 +58,8 @@ class Case:
         """Every input at its value here; what is read is noted in a sub-result."""
         if self._inputs is self._point.inputs:
             return self._point
-        noting: Any = self._inputs
-        return Point.model_construct(inputs=noting)
+        noted: Any = self._inputs  # stands in for the dict, which a copy would read in whole
+        return Point.model_construct(inputs=noted)
 
     @cached_property
     def flow(self) -> Traffic:

@@ -64,12 +64,20 @@ def _advice(text: str) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a passport, as it is published in ``data/schemas/``."""
-    tree = Passport.model_json_schema(mode="serialization")
+    text = json.dumps(Passport.model_json_schema(mode="serialization"))
+    tree = json.loads(text, object_hook=_without_examples)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Benchmark passport, {FORMAT}",
         **{k: v for k, v in tree.items() if k != "title"},
     }
+
+
+def _without_examples(node: dict[str, Any]) -> dict[str, Any]:
+    """Cut a class's examples in Python off its description."""
+    if isinstance(said := node.get("description"), str):
+        node["description"] = said.partition("\n\nExamples\n")[0]
+    return node
 
 
 def schema_text() -> str:

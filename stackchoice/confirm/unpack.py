@@ -43,7 +43,7 @@ def unpacked(source: Path, folder: Path) -> Path:
         child = spawn("stackchoice.confirm.unpack", str(source), str(part), text=True,
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
         try:
-            said = child.stdout.read() if child.stdout else ""
+            said = str(child.stdout.read()) if child.stdout else ""
             status = child.wait()
         finally:
             stop(child)

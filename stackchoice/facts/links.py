@@ -30,7 +30,7 @@ class Link(Record):
 LANES = (1, 2, 4, 8, 12, 16, 32)
 
 
-class Path(Record):
+class LinkPath(Record):
     """A link as it is built in: GB/s one way, microseconds of the shortest all-reduce."""
 
     link: str
@@ -44,7 +44,7 @@ def names_link(text: str, link: Link) -> bool:
     return re.search(link.match, text.lower()) is not None
 
 
-def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | None:
+def path_over(text: str | None, links: Iterable[Link], devices: int) -> LinkPath | None:
     """Return the path that a text such as ``nvlink4`` or ``pcie5 x8`` names.
 
     None where nothing known is named, where lanes are not said, or where the link does not join
@@ -63,7 +63,7 @@ def path_over(text: str | None, links: Iterable[Link], devices: int) -> Path | N
         known = link.gb_per_s_per_lane.evidence
     if not rate:
         return None
-    return Path(
+    return LinkPath(
         link=link.id, gb_per_s=rate, all_reduce_us=link.all_reduce_us.value or 0,
         evidence=weakest(known, link.all_reduce_us.evidence),
     )  # fmt: skip

@@ -230,7 +230,8 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()
-    class_defaults(), config_keys()  # with the facts, so that nothing after them reads a file
+    class_defaults()  # read with the facts, so that nothing after them reads a file
+    config_keys()
     read: dict[str, Any] = _tree(folder, digest, whole=True)
     lists: dict[str, Any] = {}
     for name in MEMORY:

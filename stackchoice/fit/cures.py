@@ -99,8 +99,8 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
     return admitted.model_copy(update={"evidence": weakest(admitted.evidence, *rests_on)})
 
 
-def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
-    """Return every first cure of its kind that lets ``needed`` sequences run, in order."""
+def cures(situation: Situation, facts: Facts) -> Cures:
+    """Return every first cure of its kind that lets a sequence run, in order."""
     now = admission(situation, facts)
     found: list[Cure] = []
     fell: dict[str, str] = {}
@@ -108,13 +108,13 @@ def cures(situation: Situation, facts: Facts, needed: int = 1) -> Cures:
         for what, change in changes:
             tried = situation.model_copy(update=change)
             admitted = admission(tried, facts)
-            if admitted and (admitted.live_sequences or 0) >= needed:
+            if admitted and admitted.live_sequences:
                 found.append(_cure(kind, what, situation, tried, now, admitted))
                 break
             if kind == "another quantisation":
-                fell[what] = _why(tried, admitted, needed)
+                fell[what] = _why(tried, admitted)
     if not any(c.kind == "another quantisation" for c in found) and fell:
-        found += _smaller_models(situation, facts, needed, now)
+        found += _smaller_models(situation, facts, now)
     return Cures(now=now, cures=found, fell=fell)
 
 
@@ -148,9 +148,7 @@ def _changes(
     ]
 
 
-def _smaller_models(
-    now: Situation, facts: Facts, needed: int, admitted_now: Admission | None
-) -> list[Cure]:
+def _smaller_models(now: Situation, facts: Facts, admitted_now: Admission | None) -> list[Cure]:
     """Return the largest model that is smaller than this one and fits, if any."""
     size = now.model.parameters.value or 0
     for model in sorted(facts.models.values(), key=lambda m: -(m.parameters.value or 0)):
@@ -159,7 +157,7 @@ def _smaller_models(
         for artifact in model.artifacts:
             tried = now.model_copy(update={"model": model, "artifact": artifact})
             admitted = admission(tried, facts)
-            if admitted and (admitted.live_sequences or 0) >= needed:
+            if admitted and admitted.live_sequences:
                 what = f"{model.name} {artifact.label}"
                 return [_cure("smaller model", what, now, tried, admitted_now, admitted)]
     return []
@@ -184,7 +182,7 @@ def _more(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else after - before
 
 
-def _why(tried: Situation, admitted: Admission | None, needed: int) -> str:
+def _why(tried: Situation, admitted: Admission | None) -> str:
     pool = tried.pool_bytes()
     if pool is None or admitted is None:
         return "its bytes or the machine's are unknown"
@@ -192,4 +190,4 @@ def _why(tried: Situation, admitted: Admission | None, needed: int) -> str:
         return f"its weights are {-pool / GB:,.1f} GB too large for a device"
     if admitted.live_sequences is None:
         return "; ".join(admitted.notes)
-    return f"{admitted.live_sequences} of {needed} sequences run in {pool / GB:,.1f} GB"
+    return f"{admitted.live_sequences} of 1 sequences run in {pool / GB:,.1f} GB"

@@ -8,7 +8,7 @@ the algorithm (NCCL tests, doc/PERFORMANCE.md), and never less than the shortest
 
 from __future__ import annotations
 
-from stackchoice.facts.links import Path
+from stackchoice.facts.links import LinkPath
 
 #: All-reduces of one layer in a forward pass: after attention and after the feed-forward.
 ALL_REDUCES_A_LAYER = 2
@@ -21,7 +21,7 @@ STAGED = 2
 
 
 def all_reduce_seconds(
-    size_bytes: float, devices: int, path: Path, *, direct: bool = True
+    size_bytes: float, devices: int, path: LinkPath, *, direct: bool = True
 ) -> float:
     """Return the least seconds of one all-reduce of ``size_bytes`` among ``devices``.
 
@@ -36,7 +36,13 @@ def all_reduce_seconds(
 
 
 def tensor_parallel_seconds(
-    layers: float, hidden: float, devices: int, path: Path, *, tokens: int = 1, direct: bool = True
+    layers: float,
+    hidden: float,
+    devices: int,
+    path: LinkPath,
+    *,
+    tokens: int = 1,
+    direct: bool = True,
 ) -> float:
     """Return the least seconds a token costs on the link when ``tokens`` are reduced at once."""
     reduces = ALL_REDUCES_A_LAYER * layers

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from stackchoice.facts.datum import Record
-from stackchoice.facts.links import Link, Path, path_over
+from stackchoice.facts.links import Link, LinkPath, path_over
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import Measurement, SpeedClasses, repository
 from stackchoice.facts.records import Machine
 from stackchoice.fit.interconnect import pipeline_speedup, tensor_parallel_seconds
+from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.rates import native_gain, peak_rate
 
-GIGA, TERA, GIB = 10**9, 10**12, 2**30
+TERA = 10**12
 
 #: Remarks in a source that say its rate is not what a healthy run of this set-up reaches.
 DOUBTFUL = re.compile("CAUTION|power cap|multi-GPU over PCIe|2 nodes|host bound|Two sockets", re.I)
@@ -61,7 +62,7 @@ class Run(Record):
     prompt_tokens: int | None = None
     sparse: bool = False
     vendor: str = ""
-    link: Path | None = None
+    link: LinkPath | None = None
     peer_to_peer: bool | None = None
     layer_count: int | None = None
     hidden_size: int | None = None
@@ -144,7 +145,7 @@ def decode_ceiling(bandwidth_gb_per_s: float, bytes_per_token: float, devices: i
 
     Source: the roofline of a memory-bound kernel (Williams, Waterman, Patterson 2009).
     """
-    return bandwidth_gb_per_s * GIGA * devices / bytes_per_token
+    return bandwidth_gb_per_s * GB * devices / bytes_per_token
 
 
 def prefill_ceiling(
@@ -188,11 +189,11 @@ def measured_run(row: Measurement, facts: Facts) -> Run | None:
     share = row.active_params_b / row.params_b
     total = (
         row.weight_bytes_gib * GIB if row.weight_bytes_gib
-        else row.params_b * GIGA * encoding.bits / 8
+        else row.params_b * GB * encoding.bits / 8
     )  # fmt: skip
     return Run(
         phase=row.phase, total_bytes=total, active_bytes=total * share,
-        active_parameters=row.active_params_b * GIGA, depth_tokens=row.context_depth or 0,
+        active_parameters=row.active_params_b * GB, depth_tokens=row.context_depth or 0,
         prompt_tokens=row.prompt_tokens, sparse=share < SPARSE_BELOW,
         sound=not DOUBTFUL.search(row.note), tokens_per_s=row.tokens_per_s,
         link=link_over(device, None, row.device_count, facts.links.values()),
@@ -231,7 +232,9 @@ def device_kind(device: Any, backend: str = "") -> str:
     return kind
 
 
-def link_over(device: Any, stated: str | None, devices: int, links: Iterable[Link]) -> Path | None:
+def link_over(
+    device: Any, stated: str | None, devices: int, links: Iterable[Link]
+) -> LinkPath | None:
     """Return what is between the devices: what is stated, else what the machine is built with."""
     if devices < 2:
         return None

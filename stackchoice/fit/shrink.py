@@ -37,6 +37,9 @@ DOUBT = 1 / 3
 #: Correlations of effects weaker than this are left out of what is written.
 WEAK = 0.02
 
+#: Shares of held-out errors, each group weighing the same: 80 % lie between the ends.
+ENDS = (0.1, 0.5, 0.9)
+
 #: The least spread a row may have.
 TINY = 1e-6
 
@@ -65,7 +68,6 @@ def fit(
     points: list[Point],
     priors: dict[str, float],
     *,
-    nominal: float = 0.8,
     doubtful_weight: float = DOUBTFUL_WEIGHT,
 ) -> ShareModel:
     """Fit effects on all points and the quantiles of errors with each group left out in turn.
@@ -74,8 +76,6 @@ def fit(
     ----------
     priors
         Prior spread of every kind of feature: the text before ``:`` in its name.
-    nominal
-        Share of held-out errors, each group weighing the same, that the interval shall hold.
     doubtful_weight
         What a row counts that its own source warns of.
     """
@@ -93,8 +93,7 @@ def fit(
     own = np.array([model.own_spread(point.rough) for point in points])
     sds = np.sqrt(own**2 + DOUBT * doubt)
     weights = [1 / len(system.rows[p.group]) for p in points]
-    tail = (1 - nominal) / 2
-    low, middle, high = (weighted_quantile(errors / sds, weights, q) for q in (tail, 0.5, 1 - tail))
+    low, middle, high = (weighted_quantile(errors / sds, weights, q) for q in ENDS)
     return model.model_copy(
         update={
             "low": round(min(low, middle), 4), "middle": round(middle, 4),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -17,6 +18,7 @@ from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.admission import counter, launch, with_device
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import usable_bytes
 from stackchoice.fit.sizing import workspace_bytes
 
@@ -31,6 +33,9 @@ STATUS = (
     "architecture not implemented", "beyond the model's context",
 )  # fmt: skip
 FITS, TOO_LARGE, UNKNOWN, NO_PLATFORM, NO_FORMAT, NO_ARCHITECTURE, TOO_LONG = range(len(STATUS))
+
+#: What caches are kept by.
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -128,10 +133,10 @@ class _Shared:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._behaviour: dict[tuple[str, str], tuple[Any, ...]] = {}
-        self._launches: dict[Any, tuple[Any, Any]] = {}
-        self._counters: dict[Any, Callable[[int], int] | None] = {}
-        self._counts: dict[Any, tuple[int, int]] = {}
+        self.launches: dict[Key, Launch] = {}
+        self.versions: dict[Key, str] = {}
+        self.behaviour, self.place = cache(self._behaviour), cache(self._place)
+        self.counter, self.count = cache(self._counter), cache(self._count)
 
     def ask(
         self, model: Model, engine: Engine, version: str, machine: Machine, context: int,
@@ -143,59 +148,46 @@ class _Shared:
             return TOO_LONG, -1
         if pool <= 0:
             return TOO_LARGE, 0
-        asked = self._launch(model, engine, version, machine)
-        key = (model.id, asked[0], context)
-        found = self._counts.get((key, pool))
-        if found is None:
-            if key not in self._counters:
-                self._counters[key] = self._counter(asked[1], context)
-            found = self._counts[key, pool] = self._count(self._counters[key], pool)
+        place = self.place(model.id, self.behaviour(engine.id, version), machine.id)
+        return self.count(place, context, pool) if place else (UNKNOWN, -1)
+
+    def _behaviour(self, engine_id: str, version: str) -> Key:
+        """Return what an engine does at a release: releases that do the same are one case."""
+        now = release_order(version)
+        own = [f for f in self.facts.memory.allocators if f.engine == engine_id]
+        since = [(f.key, f.family, f.since) for f in own
+                 if not f.since or release_order(f.since) <= now]  # fmt: skip
+        found = (engine_id, *since)
+        self.versions.setdefault(found, version)
         return found
 
-    def _count(self, count: Callable[[int], int] | None, pool: int) -> tuple[int, int]:
-        if count is None:
-            return UNKNOWN, -1
+    def _place(self, model_id: str, behaviour: Key, machine_id: str) -> Key | None:
+        """Return the key of a launch: all that a count depends on beside context and pool."""
+        config = self.facts.models[model_id].config.value or {}
+        asked = launch(behaviour[0], self.versions[behaviour], config, facts=self.facts)
+        rule = asked.fact("rule")
         try:
-            live = count(pool)
-        except (UnknownRuleError, UnknownCacheError):
-            return UNKNOWN, -1
-        return (FITS if live else TOO_LARGE), live
+            if rule == "block_groups":
+                asked = with_device(asked, self.facts.machines[machine_id])
+        except UnknownRuleError:
+            rule = None
+        key = (model_id, behaviour, tuple(sorted(asked.settings.items())))
+        self.launches.setdefault(key, asked)
+        return None if rule is None else key
 
-    def _counter(self, asked: Any, context: int) -> Callable[[int], int] | None:
+    def _counter(self, place: Key, context: int) -> Callable[[int], int] | None:
         try:
-            return counter(asked, context) if asked is not None else None
+            return counter(self.launches[place], context)
         except (UnknownRuleError, UnknownCacheError):
             return None
 
-    def _launch(
-        self, model: Model, engine: Engine, version: str, machine: Machine
-    ) -> tuple[Any, Any]:
-        """Return a launch with the key of everything that it depends on beside the pool."""
-        behaviour = self._facts_at(engine, version)
-        by_device = (model.id, engine.id, behaviour, machine.id)
-        if by_device not in self._launches:
-            asked = launch(engine.id, version, model.config.value or {}, facts=self.facts)
-            rule = asked.fact("rule")
-            try:
-                asked = with_device(asked, machine) if rule == "block_groups" else asked
-            except UnknownRuleError:
-                rule = None
-            settings = tuple(sorted(asked.settings.items()))
-            key = (engine.id, behaviour, settings, rule)
-            self._launches[by_device] = (key, asked if rule is not None else None)
-        return self._launches[by_device]
-
-    def _facts_at(self, engine: Engine, version: str) -> tuple[Any, ...]:
-        """Return what an engine does at a release: releases that do the same are one case."""
-        key = (engine.id, version)
-        if key not in self._behaviour:
-            now = release_order(version)
-            own = [f for f in self.facts.memory.allocators if f.engine == engine.id]
-            self._behaviour[key] = tuple(
-                (f.key, f.family, f.since) for f in own
-                if not f.since or release_order(f.since) <= now
-            )  # fmt: skip
-        return self._behaviour[key]
+    def _count(self, place: Key, context: int, pool: int) -> tuple[int, int]:
+        count = self.counter(place, context)
+        try:
+            live = count(pool) if count else -1
+        except (UnknownRuleError, UnknownCacheError):
+            live = -1
+        return (UNKNOWN if live < 0 else FITS if live else TOO_LARGE), live
 
 
 def _pools(facts: Facts, artifact: Artifact, machines: list[Machine]) -> list[int | None]:

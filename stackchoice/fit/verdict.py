@@ -122,9 +122,7 @@ def pool_verdict(
     return Verdict(because="ok", needed_bytes=needed, available_bytes=cache_bytes)
 
 
-def offload_verdict(
-    launch: Launch, *, weights_bytes: int, device_bytes: int, sequences: int = 1
-) -> Verdict:
+def offload_verdict(launch: Launch, *, weights_bytes: int, device_bytes: int) -> Verdict:
     """Judge llama.cpp or Ollama: what does not fit on the device goes to the CPU, and it starts.
 
     The margin is what ``--fit`` leaves free on each device; compute buffers are not counted.
@@ -132,7 +130,7 @@ def offload_verdict(
     context = launch.settings.get("num_ctx") or launch.settings.get("n_ctx")
     if not context and launch.fact("context_small"):
         context = llamacpp.default_context(launch, device_bytes / GIB)
-    held = llamacpp.cells(launch, int(context or launch.context_tokens), sequences=sequences)
+    held = llamacpp.cells(launch, int(context or launch.context_tokens))
     margin = int(launch.need("fit_margin_mib")) * 2**20
     needed = weights_bytes + held.total_bytes
     return Verdict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import altair as alt
 import pandas as pd
@@ -11,7 +12,7 @@ from stackchoice.choose.decision import Fit
 from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
-from stackchoice.present.charts import INK, finish, rows_axis
+from stackchoice.present.charts import INK, NO_ROWS, finish, rows_axis, with_rows
 
 #: Fills of budgets, in lightness as well as hue.
 FILLS = ("#0b4f8a", "#e69f00", "#a9d5f2", "#c9ced4")
@@ -119,13 +120,19 @@ def _lane(
 
 def _lanes(rows: list[dict[str, object]], bases: list[str]) -> alt.LayerChart:
     frame = pd.DataFrame(rows, columns=["row", "budget", "live", "quotient", "end"])
+    return with_rows(_built(tuple(bases), frame["row"].nunique()), frame)
+
+
+@cache
+def _built(named: tuple[str, ...], rows: int) -> alt.LayerChart:
+    bases = list(named)
     lane = alt.YOffset("budget:N", sort=bases)
     colour = alt.Color(
         "budget:N", sort=bases, title=None, scale=alt.Scale(domain=bases, range=list(FILLS)),
         legend=alt.Legend(orient="top", columns=1, labelLimit=500),
     )  # fmt: skip
     base = (
-        alt.Chart(frame)
+        alt.Chart(NO_ROWS)
         .transform_calculate(end_at="max(datum.live, datum.quotient)")
         .encode(y=rows_axis("row"), yOffset=lane)
     )
@@ -136,4 +143,4 @@ def _lanes(rows: list[dict[str, object]], bases: list[str]) -> alt.LayerChart:
         base.mark_tick(thickness=3, color=INK).encode(x="quotient:Q"),
         base.mark_text(align="left", dx=6, color=INK).encode(x="end_at:Q", text="end:N"),
     )
-    return finish(chart, rows=frame["row"].nunique(), step=LANE * max(len(bases), 1) + 8)
+    return finish(chart, rows=rows, step=LANE * max(len(bases), 1) + 8)

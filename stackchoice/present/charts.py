@@ -6,6 +6,8 @@ class as text, so that nothing is said by colour alone.
 
 from __future__ import annotations
 
+import json
+from functools import cache, lru_cache
 from typing import Any
 
 import altair as alt
@@ -19,10 +21,11 @@ from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 
 WIDTH = 620
-LABEL_WIDTH = 230
 BAR = 30
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 INK = "#1b1f24"
+#: What a chart is built with that is built once and drawn often.
+NO_ROWS = pd.DataFrame()
 
 #: Part of the memory budget -> (FitRow field, fill, text on the fill).
 MEMORY_PARTS = {
@@ -132,8 +135,16 @@ def frame_of(chart: alt.LayerChart) -> pd.DataFrame:
 
 
 def to_svg(chart: alt.LayerChart) -> str:
-    """Return a chart as SVG text, drawn without a browser and without a network."""
-    return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+    """Return a chart as SVG text, drawn without a browser and without a network.
+
+    What was drawn already is not drawn again: an input moves few of a panel's pictures.
+    """
+    return _drawn(json.dumps(chart.to_dict(validate=False)))
+
+
+@lru_cache(maxsize=256)
+def _drawn(spec: str) -> str:
+    return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
 
 
 def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) -> dict[str, Any]:
@@ -146,10 +157,19 @@ def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) 
 def stacked(
     rows: list[dict[str, Any]], parts: dict[str, tuple[str, str, str]], *, axis: str, label: str
 ) -> alt.LayerChart:
+    """Return bars of parts, one a row; ``label`` is what a wide enough part says of itself."""
     frame = pd.DataFrame(rows, columns=["row", "part", "value", "end"])
+    return with_rows(_stacked(tuple(parts.items()), axis, label, frame["row"].nunique()), frame)
+
+
+@cache
+def _stacked(
+    named: tuple[tuple[str, tuple[str, str, str]], ...], axis: str, label: str, rows: int
+) -> alt.LayerChart:
+    parts = dict(named)
     order = list(parts)
     base = (
-        alt.Chart(frame)
+        alt.Chart(NO_ROWS)
         .transform_calculate(rank=f"indexof({order}, datum.part)")
         .transform_stack(stack="value", groupby=["row"], sort=[alt.SortField("rank")],
                          as_=["from", "to"])
@@ -180,14 +200,21 @@ def stacked(
         .encode(y=rows_axis("row"), x=alt.datum(0), text="end:N")
     )
     chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
-    return finish(chart, rows=frame["row"].nunique(), step=66)
+    return finish(chart, rows=rows, step=66)
+
+
+def with_rows(built: alt.LayerChart, frame: pd.DataFrame) -> alt.LayerChart:
+    """Return a chart that was built without rows with these: building takes longer than drawing."""
+    chart = built.copy(deep=False)
+    chart.data = frame
+    return chart
 
 
 def rows_axis(field: str) -> alt.Y:
     """Return the axis of rows: in the given order, long labels on several lines."""
     return alt.Y(
         f"{field}:N", sort=None, title=None,
-        axis=alt.Axis(labelLimit=LABEL_WIDTH, labelExpr=_WRAP, ticks=False, domain=False),
+        axis=alt.Axis(labelLimit=0, labelExpr=_WRAP, ticks=False, domain=False),
     )  # fmt: skip
 
 
@@ -195,15 +222,23 @@ def rows_axis(field: str) -> alt.Y:
 _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 
-def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
-    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
-    finished: alt.LayerChart = (
-        chart.properties(width=WIDTH, height=max(rows, 1) * step, background="#ffffff")
-        .configure(font=FONT)
-        .configure_axis(labelFontSize=12, titleFontSize=12, labelColor=INK, titleColor=INK)
-        .configure_legend(labelFontSize=12, labelColor=INK)
-        .configure_text(fontSize=12)
-        .configure_view(stroke=None)
-        .properties(usermeta={"embedOptions": {"actions": False}})
-    )
+#: Type and colours of every chart.
+CONFIG = {
+    "font": FONT,
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK},
+    "legend": {"labelFontSize": 12, "labelColor": INK},
+    "text": {"fontSize": 12},
+    "view": {"stroke": None},
+}
+
+
+def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
+    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
+
+    In a notebook it has no menu of its own, which has no name to be read out.
+    """
+    finished: alt.LayerChart = chart.properties(
+        width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
+        usermeta={"embedOptions": {"actions": False}},
+    )  # fmt: skip
     return finished

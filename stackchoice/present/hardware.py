@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -12,7 +13,15 @@ from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
-from stackchoice.present.charts import BAR, INK, finish, memory_chart, rows_axis
+from stackchoice.present.charts import (
+    BAR,
+    INK,
+    NO_ROWS,
+    finish,
+    memory_chart,
+    rows_axis,
+    with_rows,
+)
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
 
@@ -96,7 +105,12 @@ def _bar(row: str, size: int, end: str, *, true: bool = True) -> dict[str, Any]:
 
 def _bars(rows: list[dict[str, Any]]) -> alt.LayerChart:
     frame = pd.DataFrame(rows, columns=["row", "gib", "end", "fill"])
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    return with_rows(_built(len(frame)), frame)
+
+
+@cache
+def _built(rows: int) -> alt.LayerChart:
+    base = alt.Chart(NO_ROWS).encode(y=rows_axis("row"))
     chart = alt.layer(
         base.mark_bar(height=BAR).encode(
             x=alt.X("gib:Q", title=GIB_AXIS, axis=alt.Axis(tickCount=8)),
@@ -106,4 +120,4 @@ def _bars(rows: list[dict[str, Any]]) -> alt.LayerChart:
             x=alt.datum(0), text="end:N"
         ),
     )
-    return finish(chart, rows=len(frame), step=66)
+    return finish(chart, rows=rows, step=66)

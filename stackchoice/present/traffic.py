@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,7 @@ from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.fit import launch
 from stackchoice.fit.prefix import Hit, reuse_rule
 from stackchoice.present import text
-from stackchoice.present.charts import BAR, INK, finish, rows_axis
+from stackchoice.present.charts import BAR, INK, NO_ROWS, finish, rows_axis, with_rows
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.present.shape import shape_context
 from stackchoice.scenario.preset import preset_inputs
@@ -36,7 +37,12 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str
                      "end": end})  # fmt: skip
         said.append(f"{name}: {end}")
     frame = pd.DataFrame(rows, columns=["row", "low", "middle", "high", "end"])
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    return with_rows(_built(len(rows)), frame), f"Lengths. {'; '.join(said) or 'Unknown'}."
+
+
+@cache
+def _built(rows: int) -> alt.LayerChart:
+    base = alt.Chart(NO_ROWS).encode(y=rows_axis("row"))
     axis = alt.X("low:Q", title="tokens a request, 10th to 95th percentile",
                  scale=alt.Scale(zero=True))  # fmt: skip
     chart = alt.layer(
@@ -46,7 +52,7 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str
             x=alt.datum(0), text="end:N"
         ),
     )
-    return finish(chart, rows=len(frame), step=66), f"Lengths. {'; '.join(said) or 'Unknown'}."
+    return finish(chart, rows=rows, step=66)
 
 
 def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -> Section:
@@ -55,7 +61,7 @@ def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -
     Parameters
     ----------
     parts
-        Of ``needs``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``, as ordered.
+        Of ``needs``, ``pushes``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``.
     """
     names = [f"shape_{part}.html.j2" for part in parts]
     return section("workload_parts", parts=names, why=why, **shape_context(decision))

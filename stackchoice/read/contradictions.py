@@ -6,7 +6,6 @@ import re
 from itertools import combinations
 
 from stackchoice.facts.load import Facts
-from stackchoice.facts.quant_formats import Promise
 from stackchoice.read.declared import PLACES, Group, Said, activations
 from stackchoice.read.findings import Finding, finding
 
@@ -169,22 +168,26 @@ def _promises(
     if any(s.unread for s in saids):
         return found
     families = {e.family for e in kinds}
+    return found + broken_promises(names, families, "the files say", "declared", facts)
+
+
+def broken_promises(
+    names: list[str], families: set[str], how: str, place: str, facts: Facts
+) -> list[Finding]:
+    """Return the first name whose word of the table no family keeps that ``place`` shows."""
     for name in names:
-        row = promise_of(name, facts)
+        text = name.lower()[:500]
+        row = next(
+            (r for r in facts.quant_formats.promises.rows
+             if re.search(rf"(?<![a-z0-9])(?:{r.word})(?![a-z0-9])", text)), None,
+        )  # fmt: skip
         if row is None or families & set(row.families) or not (families or row.families):
             continue
         if not families and set(row.families) & {"bf16", "fp16"}:
             continue
         said = ", ".join(sorted(families)) or "nothing quantised"
-        return [*found, finding(
-            "name_promises_other_encoding", f"the name {name!r} promises {row.families[0]}; the "
-            f"files say {said}", ("name", name), ("declared", said),
+        return [finding(
+            "name_promises_other_encoding", f"the name {name!r} promises {row.families[0]}; {how} "
+            f"{said}", ("name", name), (place, said),
         )]  # fmt: skip
-    return found
-
-
-def promise_of(name: str, facts: Facts) -> Promise | None:
-    """Return what a name promises: the first word of the table that stands in it by itself."""
-    text = name.lower()[:500]
-    return next((r for r in facts.quant_formats.promises.rows
-                 if re.search(rf"(?<![a-z0-9])(?:{r.word})(?![a-z0-9])", text)), None)  # fmt: skip
+    return []

@@ -185,7 +185,8 @@ class LogLanguage(Record):
         return row.arithmetic if row else None
 
 
-def load_languages(folder: Path | None = None) -> dict[str, LogLanguage]:
+@cache
+def load_languages() -> dict[str, LogLanguage]:
     """Load ``data/log_lines``; an engine that nests another also knows its lines.
 
     Raises
@@ -193,15 +194,8 @@ def load_languages(folder: Path | None = None) -> dict[str, LogLanguage]:
     FactsError
         When a file is malformed, a source is missing or a pattern is no regular expression.
     """
-    return _load(folder or data_dir() / "log_lines")
-
-
-@cache
-def _load(folder: Path) -> dict[str, LogLanguage]:
-    alone = {}
-    for path in sorted(folder.glob("*.yaml")):
-        language = _language(path)
-        alone[language.engine] = language
+    read = map(_language, sorted((data_dir() / "log_lines").glob("*.yaml")))
+    alone = {language.engine: language for language in read}
     languages = {}
     for engine, language in alone.items():
         inner = [alone[name] for name in language.nests]

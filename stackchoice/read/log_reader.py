@@ -116,7 +116,6 @@ def read_log(
     *,
     engine: str | None = None,
     hardware: Hardware | None = None,
-    languages: dict[str, LogLanguage] | None = None,
 ) -> LogReading:
     """Read a log file in one pass, in time linear in its length and in bounded memory.
 
@@ -137,9 +136,7 @@ def read_log(
         When the engine's log is not known here.
     """
     path = Path(path)
-    reading = read_lines(
-        raw_lines(path), memory, engine=engine, hardware=hardware, languages=languages
-    )
+    reading = read_lines(raw_lines(path), memory, engine=engine, hardware=hardware)
     return reading.model_copy(update={"name": path.name})
 
 
@@ -149,10 +146,9 @@ def read_lines(
     *,
     engine: str | None = None,
     hardware: Hardware | None = None,
-    languages: dict[str, LogLanguage] | None = None,
 ) -> LogReading:
     """Read a log from its lines: see :func:`read_log`."""
-    languages = languages or load_languages()
+    languages = load_languages()
     if engine is not None and engine not in languages:
         known = ", ".join(sorted(languages))
         raise InputError(f"{shown(engine)!r}: no log of that engine is known; one of: {known}")

@@ -9,7 +9,7 @@ from typing import Any
 from stackchoice.facts.load import Facts
 from stackchoice.read.architecture import Architecture
 from stackchoice.read.checkpoint import Checkpoint
-from stackchoice.read.contradictions import promise_of
+from stackchoice.read.contradictions import broken_promises
 from stackchoice.read.declared import Said
 from stackchoice.read.findings import Finding, finding
 from stackchoice.read.inspection import EncodingUse
@@ -50,7 +50,12 @@ def stored_findings(
         rows += _ignored(text, said, resolver) + _unquantised(text, said, resolver)
         rows += _groups(text, said, resolver) + _inputs(text, resolver)
     rows += _layers(modules, model)
-    return rows + _name(found, uses, saids, resolver.facts)
+    if saids:  # the declaration was held against the name already
+        return rows
+    families = {u.family for u in uses if u.modules}
+    return rows + broken_promises(
+        found.names, families, "the tensors are", "tensors", resolver.facts
+    )
 
 
 def _files(found: Checkpoint) -> list[Finding]:
@@ -209,24 +214,6 @@ def _layers(modules: list[Module], model: Architecture) -> list[Finding]:
         "count_of_layers_differs", f"the tensors have layers up to number {last}, the "
         f"config has {layers}", ("config", layers), ("tensors", last + 1),
     )]  # fmt: skip
-
-
-def _name(
-    found: Checkpoint, uses: list[EncodingUse], saids: list[Said], facts: Facts
-) -> list[Finding]:
-    """Compare the name's promise with what is stored, where the declaration did not already."""
-    if saids:
-        return []
-    families = {u.family for u in uses if u.modules}
-    for name in found.names:
-        row = promise_of(name, facts)
-        if row is not None and not families & set(row.families):
-            return [finding(
-                "name_promises_other_encoding", f"the name {name!r} promises {row.families[0]}; "
-                f"the tensors are {', '.join(sorted(families))}",
-                ("name", name), ("tensors", ", ".join(sorted(families))),
-            )]  # fmt: skip
-    return []
 
 
 def gguf_findings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.encodings import Encoding
@@ -104,17 +105,24 @@ def stored_uses(modules: Iterable[Module], resolver: Resolver) -> list[EncodingU
     rows = []
     for (found, storage), size in sizes.most_common():
         key, encoding = (found, storage), resolver.encodings.get(found)
-        bits = encoding.weight_bits if encoding else _bits(storage, resolver)
-        row = EncodingUse(
-            encoding=found, family=resolver.family(storage), weight_bits=bits,
-            name=encoding.name if encoding else _unnamed(storage, resolver),
-            activation_bits=encoding.activation_bits if encoding else None,
+        known = encoding_fields(encoding) if encoding else {
+            "encoding": found, "name": _unnamed(storage, resolver),
+            "weight_bits": _bits(storage, resolver),
+        }  # fmt: skip
+        rows.append(EncodingUse(
+            **{**known, "family": resolver.family(storage)}, bytes=size, parts=dict(parts[key]),
             group_size=groups[key].most_common(1)[0][0] if groups[key] else None,
-            modules=sum(parts[key].values()), bytes=size, parts=dict(parts[key]),
-            evidence=Evidence.COMPUTED,
-        )  # fmt: skip
-        rows.append(row)
+            modules=sum(parts[key].values()), evidence=Evidence.COMPUTED,
+        ))  # fmt: skip
     return rows
+
+
+def encoding_fields(encoding: Encoding) -> dict[str, Any]:
+    """Return the fields of a use that its encoding gives."""
+    return {
+        "encoding": encoding.id, "name": encoding.name, "family": encoding.family,
+        "weight_bits": encoding.weight_bits, "activation_bits": encoding.activation_bits,
+    }  # fmt: skip
 
 
 def _unnamed(storage: str, resolver: Resolver) -> str:
@@ -138,16 +146,11 @@ def declared_uses(said: Said | None, dtype: str | None, facts: Facts) -> list[En
             {group.part: group.modules} if group.part else {}
         )
         rows.append(EncodingUse(
-            encoding=encoding.id, name=encoding.name, family=encoding.family,
-            weight_bits=encoding.weight_bits, activation_bits=encoding.activation_bits,
-            group_size=group.group_size, modules=group.modules, parts=parts,
-            evidence=Evidence.STATED,
+            **encoding_fields(encoding), group_size=group.group_size, modules=group.modules,
+            parts=parts, evidence=Evidence.STATED,
         ))  # fmt: skip
     if plain := facts.encodings.get(plain_encoding(dtype)):
-        rows.append(EncodingUse(
-            encoding=plain.id, name=plain.name, family=plain.family, weight_bits=plain.weight_bits,
-            activation_bits=plain.activation_bits, evidence=Evidence.STATED,
-        ))  # fmt: skip
+        rows.append(EncodingUse(**encoding_fields(plain), evidence=Evidence.STATED))
     return rows
 
 
