@@ -16,14 +16,14 @@ from passport_samples import arm, sample
 from stackchoice.arm_identity import arm_identity
 from stackchoice.compare import fairness
 from stackchoice.confirm import Passport, PassportError, Plan
-from stackchoice.confirm.account import read_account
+from stackchoice.confirm.account import counters_of, read_account
 from stackchoice.confirm.assess import _identified, _same_process
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
-from stackchoice.confirm.results import Results, cache_state
+from stackchoice.confirm.results import Results, cache_state, counted
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
@@ -155,6 +155,24 @@ def test_vllms_account():
         'block_size="16",cache', 'block_size="16",kv_cache_size_tokens="777",cache'
     )
     assert read_account({"/metrics": printed}).kv_pool_tokens == 777
+
+
+def test_counters_prove_a_cold_cache_where_answers_do_not_tell():
+    text = ('vllm:num_preemptions_total{engine="0"} 3\nvllm:num_preemptions_total{engine="1"} 1\n'
+            'vllm:prefix_cache_queries_total{engine="0"} 1000.0\nvllm:prefix_cache_hits_total 500\n'
+            'other:num_preemptions_total 9\n')  # fmt: skip
+    before = counters_of(text)
+    assert before == {"preemptions": 4, "prefix_queries": 1000, "prefix_hits": 500}
+    after = {"preemptions": 6, "prefix_queries": 3000, "prefix_hits": 505}
+    moved = counted([(before, after), (after, {**after, "prefix_queries": 4000})])
+    assert (moved.preemptions, moved.cached_share) == (2, 5 / 3000)
+    words, word = cache_state(Plan(), None, moved.cached_share)
+    assert (word, "by the server's counters" in words) == ("cold", True)
+    assert cache_state(Plan(), 0.5, moved.cached_share)[1] == "partly warm"
+    assert cache_state(Plan(), None, None)[1] == "meant cold"
+    # A server that was started anew counts from zero: nothing is known then.
+    assert counted([(after, before)]).preemptions is None
+    assert counted([]) == counted([({}, {})])
 
 
 def test_llamacpps_account():
