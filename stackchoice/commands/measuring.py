@@ -115,7 +115,8 @@ def confirm_command(
 
     Without --endpoint the embedded engine is started on this machine. Without a load, requests are
     sent one at a time, and the load that the decision's plan names is put on an endpoint after it.
-    Exit status: 0, or 1 when a number, a limit or a kernel path is refuted, or on a HOLD.
+    Exit status: 0, or 1 when a number, a limit or a kernel path is refuted, on a HOLD, or when the
+    run may not be believed.
     """
     from stackchoice.arm_identity import arm_identity
     from stackchoice.confirm import Passport
@@ -175,7 +176,7 @@ def confirm_command(
     if cancel.is_set():
         print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
         raise SystemExit(130)
-    if any(p.label == "HOLD" for p in done.passports) or (done.carried and done.carried.refuted):
+    if any(p.label != "VALID" for p in done.passports) or (done.carried and done.carried.refuted):
         raise SystemExit(1)
 
 

@@ -24,6 +24,7 @@ from stackchoice.confirm.results import (
     discard_reason,
     summarise,
 )
+from stackchoice.confirm.same import other_models, other_server, same_model, same_process
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
@@ -154,10 +155,16 @@ def _validity(
     reasons += client.reasons
     if partial := any(e["step"] == "cancelled" for e in events):
         reasons.append("the run was cancelled before its end")
-    named = _same_model(events)
+    named = same_model(events)
     if named is False:
         reasons.append("the model name changed during the run")
-    process = _same_process(events)
+    reasons += other_server(events)
+    if other := other_models(samples, identity):
+        reasons.append(
+            f"answers name {other[0]!r}, and {identity.endpoint_model!r} was asked for; ask for it "
+            f"by the name that answers, or declare model={other[0]} where both are one"
+        )
+    process = same_process(events)
     if process is False:
         reasons.append("the server was started anew during the run")
     shares = cached_share(samples)
@@ -262,29 +269,8 @@ def _warnings(
     return said
 
 
-def _same_model(events: list[Event]) -> bool | None:
-    """Whether every answer named one model and the offer stayed; None when nothing is known."""
-    names = {e["sample"]["model"] for e in events if "sample" in e} - {None}
-    offers = [list(e["server"]["model_ids"]) for e in events if "server" in e]
-    known = [offer for offer in offers if offer]
-    if not (names or known):
-        return None
-    return len(names) <= 1 and all(offer == known[0] for offer in known)
-
-
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
-
-
-def _same_process(events: list[Event]) -> bool | None:
-    """Whether the server's process is the one that was there before, within each launch."""
-    known: dict[Any, set[float]] = {}
-    for event in events:
-        started = event.get("server", {}).get("started_at_s") if "server" in event else None
-        if started is not None:
-            known.setdefault(event.get("launch", 0), set()).add(started)
-    pairs = [e for e in events if "server" in e and e["server"].get("started_at_s") is not None]
-    return all(len(s) == 1 for s in known.values()) if len(pairs) > 1 else None
 
 
 def _number(value: Any) -> int | None:

@@ -130,7 +130,9 @@ class Engine(ABC):
         try:
             memory = psutil.Process(self.pid).memory_info()
             status = Path(f"/proc/{self.pid}/status")
-            for line in status.read_text().splitlines() if status.is_file() else []:
+            for line in (
+                status.read_text("utf-8", "replace").splitlines() if status.is_file() else []
+            ):
                 if line.startswith("VmHWM:"):
                     return int(line.split()[1]) * 1024
         except (psutil.Error, OSError):

@@ -149,7 +149,10 @@ def main() -> None:
     except StackchoiceError as error:
         last = {"step": "error", "kind": type(error).__name__, "detail": str(error)}
     except OSError as error:  # a full disk
-        detail = f"{job.log}: cannot be written ({error.strerror}); free some space"
+        detail = (
+            f"{job.log}: cannot be written ({error.strerror}); free some space and go on with "
+            "--resume, which keeps what was measured"
+        )
         last = {"step": "error", "kind": "StackchoiceError", "detail": detail}
     os.set_blocking(_OUT, True)
     os.write(_OUT, _line(last))

@@ -68,11 +68,11 @@ def seal(seconds: int) -> None:
 
 def main() -> None:
     """Read the code, seal, run it."""
-    code = compile(sys.stdin.buffer.read(2**20), "answer", "exec")
+    code = sys.stdin.buffer.read(2**20)
     for name in ALLOWED:
         __import__(name)
     seal(int(sys.argv[1]))
-    exec(code, {"__name__": "__main__"})
+    exec(compile(code, "answer", "exec"), {"__name__": "__main__"})
     sys.stdout.flush()
 
 

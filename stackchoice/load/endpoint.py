@@ -27,7 +27,7 @@ _FIX = {
     Problem.TLS: "use http:// for a server without TLS, or install its certificate authority",
     Problem.CONNECT_TIMEOUT: "check host, port, firewall and http or https",
     Problem.NOT_HTTP: "give the address of the HTTP API (https:// where the server wants TLS)",
-    Problem.DROPPED: "look at the server's log; it closed the connection without an answer",
+    Problem.DROPPED: "look at the server's log, or give https:// where it wants TLS",
     Problem.IDLE_TIMEOUT: "check that the address is an HTTP API, or raise the plan's idle_s",
     Problem.TOTAL_TIMEOUT: "raise the plan's timeout_s",
     Problem.CLIENT: "close other programs, or raise the limit on open files (ulimit -n)",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Exchange, Problem
 
 _TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
@@ -51,10 +52,7 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the events of a log up to the first line that is not whole."""
     with path.open("rb") as file:
         for line in file:
-            try:
-                event = json.loads(line)
-            except ValueError:
+            event = parse_json(line.decode("utf-8", "replace"))
+            if not line.endswith(b"\n") or event is None:
                 return  # being written when the run was killed
-            if not line.endswith(b"\n") or not isinstance(event, dict):
-                return
             yield event

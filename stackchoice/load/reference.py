@@ -161,8 +161,9 @@ class ReferenceServer:
             self._asked += 1
             request = json.loads(body)
             script = self._script_of(request)
-            faulty = self._asked % script.fault_every == 0
-            peer.fault = script.fault if faulty else None
+            peer.fault = script.fault if self._asked % script.fault_every == 0 else None
+            if self._asked <= len(script.faults):
+                peer.fault = script.faults[self._asked - 1]
             peer.closes = script.framing == "close"
             chat = path.endswith(b"/chat/completions")
             asked = request.get("max_tokens") or request.get("max_completion_tokens") or 10**6

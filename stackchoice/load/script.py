@@ -53,6 +53,7 @@ class Script(Record):
     """Timing, chunking and faults of every answer.
 
     ``fault_every`` is 1 for each request, 4 for each fourth (the fourth, the eighth ...).
+    ``faults`` are those of the first requests, one by one.
     ``split`` sends each event in two parts; ``merge`` events are sent in one write.
     """
 
@@ -66,6 +67,7 @@ class Script(Record):
     framing: Literal["chunked", "close"] = "chunked"
     fault: Fault | None = None
     fault_every: int = Field(default=1, ge=1)
+    faults: tuple[Fault | None, ...] = ()
     model: str = "reference"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def render_report(
 ) -> Decision:  # fmt: skip
     """Render a scenario's report to files, each in the format that its name ends in.
 
-    Every file is complete or absent: all are made in hidden folders and renamed at the end.
+    Every file is complete or absent: all are made elsewhere, and put in place at the end.
 
     Parameters
     ----------
@@ -83,11 +84,12 @@ def render_report(
     for path in (p for p in (passport, *arms) if p):
         Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
-    with ExitStack() as stack:
-        stages = {f.parent: Path() for f in files}
-        for folder in stages:
-            stages[folder] = stack.enter_context(_staging(folder))
-        work = next(iter(stages.values()))
+    for folder in {file.parent for file in files}:
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()  # said now, not after the work
+    with tempfile.TemporaryDirectory(prefix="stackchoice-report-") as name:
+        work = Path(name)
         made = {end: work / f"made{end}" for end in FORMATS}
         notebook = _execute(
             notebooks_dir() / "report.ipynb",
@@ -102,30 +104,39 @@ def render_report(
         made[".html"].write_text(_page(notebook, chosen.title), encoding="utf-8")
         if printer is not None:
             _print(printer, made[".html"], made[".pdf"])
-        for number, file in enumerate(files):
-            shutil.copyfile(made[file.suffix.lower()], stages[file.parent] / str(number))
         decision = Decision.model_validate_json(made[".json"].read_bytes())
-        for number, file in enumerate(files):
-            (stages[file.parent] / str(number)).replace(file)
+        _put({file: made[file.suffix.lower()] for file in files})
     return decision
 
 
-@contextmanager
-def _staging(out_dir: Path) -> Iterator[Path]:
-    """Give a hidden folder on the same disk as the result, gone afterwards whatever happens."""
+def _put(made: dict[Path, Path]) -> None:
+    """Copy files to their places under hidden names, and rename them once all are there."""
+    parts: dict[Path, Path] = {}
     try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(dir=out_dir, prefix=".report-"))
+        for file, source in made.items():
+            with _writing(file.parent):
+                handle, part = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:40]}.")
+                os.close(handle)
+                parts[file] = Path(part)
+                shutil.copyfile(source, part)
+                parts[file].chmod(0o644)
+        for file, hidden in parts.items():
+            with _writing(file.parent):
+                hidden.replace(file)
+    finally:
+        for hidden in parts.values():
+            hidden.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ReportError(
-            f"{out_dir}: cannot be written ({error.strerror}); name another folder"
+            f"{folder}: cannot be written ({error.strerror}); name another folder, or free some "
+            "space"
         ) from None
-    try:
-        yield stage
-    except OSError as error:
-        raise ReportError(f"{out_dir}: the report could not be written ({error})") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def _execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:

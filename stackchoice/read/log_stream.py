@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -100,7 +101,7 @@ def _bounded(text: TextIO, limit: int | None) -> Iterator[str]:
                 done += len(line)  # the rest of a line that is too long
             if limit is not None and done > limit:
                 return
-    except (OSError, EOFError, UnicodeError) as error:  # a compressed stream that ends early
+    except (OSError, EOFError, UnicodeError, zlib.error) as error:  # broken or ends early
         if not done:
             raise LogError(f"the log is damaged ({shown(str(error))}); unpack it first") from None
 
