@@ -203,7 +203,8 @@ class Counting(OddServer):
         if not path.endswith("/metrics"):
             return super()._get(path)
         asked = 100 * len(self.asked)
-        lines = (f"vllm:prefix_cache_queries_total {asked}", f"vllm:prefix_cache_hits_total {asked / 2}",
+        lines = (f"vllm:prefix_cache_queries_total {asked}",
+                 f"vllm:prefix_cache_hits_total {asked / 2}",
                  f"vllm:num_preemptions_total {len(self.asked)}")  # fmt: skip
         return [http("\n".join(lines).encode() + b"\n", kind="text/plain")]
 

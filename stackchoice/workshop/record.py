@@ -69,17 +69,14 @@ def _take_turns_away(over: threading.Event) -> None:
 
 def record_sample() -> None:
     """Measure the passport that the confirmation panel shows where nothing can be measured."""
-    with EmbeddedEngine(slots=2) as engine:
-        passport = confirm(engine, plan=_SAMPLE, arm="embedded, recorded")
-    print(passport.arm, passport.label, *passport.validity.reasons, sep="\n  ")
-    _write("../samples/embedded.passport.json", passport.model_dump_json(indent=1))
+    _keep("embedded, recorded", _SAMPLE, file="../samples/embedded.passport.json", slots=2)
 
 
-def _keep(name: str, plan: Plan) -> None:
-    with EmbeddedEngine() as engine:
+def _keep(name: str, plan: Plan, *, file: str | None = None, slots: int = 1) -> None:
+    with EmbeddedEngine(slots=slots) as engine:
         passport = confirm(engine, plan=plan, arm=name)
     print(passport.arm, passport.label, *passport.validity.reasons, sep="\n  ")
-    _write(f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
+    _write(file or f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
 
 
 def _write(name: str, text: str) -> None:
