@@ -17,13 +17,14 @@ from stackchoice.arm_identity import arm_identity
 from stackchoice.compare import fairness
 from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.account import counters_of, read_account
-from stackchoice.confirm.assess import _identified, _same_process
+from stackchoice.confirm.assess import _identified
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
 from stackchoice.confirm.results import Results, cache_state, counted
+from stackchoice.confirm.same import same_process
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
@@ -223,12 +224,12 @@ def test_a_server_that_was_started_anew_is_noticed():
     def seen(step, at, launch=0):
         return {"step": step, "launch": launch, "server": {"started_at_s": at}}
 
-    assert _same_process([seen("server", 1.0), seen("server_after", 1.0)]) is True
-    assert _same_process([seen("server", 1.0), seen("server_after", 2.0)]) is False
-    assert _same_process([seen("server", 1.0), seen("server_after", None)]) is None
+    assert same_process([seen("server", 1.0), seen("server_after", 1.0)]) is True
+    assert same_process([seen("server", 1.0), seen("server_after", 2.0)]) is False
+    assert same_process([seen("server", 1.0), seen("server_after", None)]) is None
     two = [seen("server", 1.0), seen("server_after", 1.0), seen("server", 2.0, 1),
            seen("server_after", 2.0, 1)]  # fmt: skip
-    assert _same_process(two) is True
+    assert same_process(two) is True
 
 
 @pytest.mark.parametrize(
