@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 MEASURED := reports/this-machine.passport.json
 
-.PHONY: report measure sample test lint docs lab doctor wheelhouse courseware clean
+.PHONY: report measure sample test lint docs lowest lab doctor wheelhouse courseware clean
 
 report: $(READY) $(MEASURED)
 	$(BIN)/stackchoice report json-chat
@@ -26,6 +26,21 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The core under the lowest versions that pyproject.toml allows, in a folder apart.
+# The published schema is written by the newest pydantic, so an older one may word it otherwise.
+CORE := tests/test_public.py tests/test_docs.py tests/test_facts.py tests/test_scenario.py \
+	tests/test_choose.py tests/test_sizing.py tests/test_cli.py tests/test_traffic.py \
+	tests/test_importers.py tests/test_passport.py tests/test_load_parts.py tests/test_read_log.py \
+	tests/test_present_text.py
+
+lowest: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8'
+	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/python -m uv pip install --quiet --python .venv-lowest --resolution lowest-direct \
+		--only-binary :all: --no-binary stackchoice --editable '.[notebooks,pdf,test]'
+	.venv-lowest/bin/python -m pytest $(CORE) --deselect \
+		tests/test_passport.py::test_the_published_schema_is_current_and_describes_what_is_written
 
 # The committed samples: the worked case in each format.
 sample: $(READY)
@@ -59,4 +74,4 @@ $(READY): pyproject.toml data/embedded.yaml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-lowest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from stackchoice.facts.datum import Datum, Evidence, Record, sure
@@ -70,7 +71,7 @@ def upkeep(scenario: Scenario, facts: Facts, engine: str, backend: str) -> Datum
     return found.work if found else Datum[float]()
 
 
-def asks(scenario: Scenario, facts: Facts, backends: list[str]) -> list[Ask]:
+def asks(scenario: Scenario, facts: Facts, backends: Sequence[str]) -> list[Ask]:
     """Return what each engine asks of a team on each of these platforms that it runs on."""
     return [
         Ask(

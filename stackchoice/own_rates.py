@@ -62,7 +62,7 @@ def _table(path: Path) -> list[MeasuredRate]:
 
 def _passport(path: Path) -> list[MeasuredRate]:
     passport = Passport.load(path)
-    if passport.label in ("INVALID", "HOLD"):
+    if passport.label not in ("VALID", "UNCHECKED"):
         said = (*passport.validity.reasons, *passport.validity.hold)
         reasons = shown("; ".join(said) or "it says so")
         raise InputError(f"{path}: the run was not valid ({reasons}); measure again")

@@ -20,7 +20,7 @@ from stackchoice.fit import size
 from stackchoice.present.render import render_report
 from stackchoice.present.traffic_panel import with_workload
 from stackchoice.scenario.preset import preset_inputs
-from stackchoice.workshop import worked
+from stackchoice.workshop.worked import SOLVERS
 
 pytestmark = [
     pytest.mark.skipif(
@@ -141,7 +141,7 @@ def test_cost_follows_the_price_of_people(notebook, changed, facts):
     panel = notebook.panel("Engineer (USD a month)")
     notebook.type("Engineer (USD a month)", "30000")
     for line in decision.cost.lines:
-        panel.get_by_text(f"{line.total_usd:,.0f} USD").first.wait_for()
+        panel.locator("td", has_text=f"{line.total_usd:,.0f} USD").first.wait_for()
     panel.locator(".verdict", has_text=decision.verdict).wait_for()
 
 
@@ -167,7 +167,7 @@ def test_confirmation_measures_as_often_as_asked(notebook, lab):
     panel.get_by_role("button", name="Measure", disabled=False).wait_for()
     measured = Passport.load(passport).results
     assert measured.requests == 2
-    panel.get_by_text(str(measured.ttft_s)).first.wait_for()
+    panel.locator("td", has_text=str(measured.ttft_s)).first.wait_for()
 
 
 @opens("report.ipynb")
@@ -182,8 +182,9 @@ def test_report_notebook_takes_a_name_and_keeps_it(notebook):
 @opens("workshop/02_memory.ipynb")
 def test_a_lesson_answers_what_is_typed(notebook):
     assert barred(notebook.page, OUTPUTS) == []
-    cell = notebook.replace("token_bytes = None", f"token_bytes = {worked.answers()['token']}")
-    cell.locator(OUTPUTS, has_text="not answered yet").wait_for()
+    cell = notebook.replace(
+        "token_bytes = None", f"token_bytes = {SOLVERS['memory.token']().value}"
+    )
     again(notebook)
     cell.locator(OUTPUTS, has_text="right: ").wait_for()
 

@@ -118,7 +118,7 @@ def test_an_error_is_one_line_without_traceback(arguments, says, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_disk_is_said_in_one_line():
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         found = subprocess.run(
             [sys.executable, "-m", "stackchoice.cli", "decide", "json-chat"],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,

@@ -3,11 +3,13 @@
 import html
 import re
 import shlex
+import textwrap
 from pathlib import Path
 
 import pytest
 import typer
 
+import stackchoice
 from stackchoice.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -69,3 +71,17 @@ def test_every_written_command_is_taken(line):
         COMMANDS[name].make_context(name, rest)
     else:  # a name alone, or a line of usage that the help wrote
         assert name in COMMANDS or name == "--version"
+
+
+def test_the_python_of_the_readme_runs():
+    text = PAGES[0].read_text(encoding="utf-8")
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", text, flags=re.M)
+    programs = [b for b in map(textwrap.dedent, blocks) if b.strip().startswith("from ")]
+    assert len(programs) >= 2
+    for program in programs:
+        exec(program, {})
+
+
+def test_every_public_name_is_in_the_readme():
+    text = PAGES[0].read_text(encoding="utf-8")
+    assert not [n for n in stackchoice.__all__ if n != "__version__" and n not in text]

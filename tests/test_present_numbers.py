@@ -7,7 +7,7 @@ import pytest
 from stackchoice import decide, load_scenario
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.sources import sources
-from stackchoice.present.tables import compare, decision_html
+from stackchoice.present.tables import compare, decision_table
 from stackchoice.present.text import CLASSES, UNKNOWN
 
 
@@ -61,7 +61,7 @@ def test_a_comparison_shows_each_option_once_for_each_situation(facts):
 
 
 def test_a_decision_in_a_notebook_holds_verdict_options_and_picture(decision):
-    html = decision_html(decision)
+    html = decision_table(decision).html
     assert decision.verdict in html
     assert all(option.name in html for option in decision.options)
     assert html.count("<figure") == 1

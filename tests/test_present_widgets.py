@@ -7,8 +7,9 @@ from stackchoice import decide, dump_scenario, load_scenario
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
 from stackchoice.present.fields import GROUPS, described, shown, written
+from stackchoice.present.ranking import RankingPanel, moved
 from stackchoice.present.report import prepare
-from stackchoice.present.widgets import RankingPanel, ScenarioPanel, moved, saved_or
+from stackchoice.present.widgets import ScenarioPanel, saved_or
 from stackchoice.scenario import parse_scenario
 
 

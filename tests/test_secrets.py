@@ -155,7 +155,7 @@ def test_confirm_sweep_and_report_never_show_or_keep_the_key(server: Echo, tmp_p
         assert KEY not in text
         assert KEY[:15] not in text
         assert "Traceback" not in text
-    timed = Path(tmp_path / "reports" / "endpoint.raw.jsonl").read_text()
+    timed = Path(tmp_path / "reports" / "endpoint.raw.jsonl").read_text(encoding="utf-8")
     assert "[redacted]" in timed
 
 

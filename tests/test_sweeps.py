@@ -112,13 +112,18 @@ def test_an_arm_on_hold_is_never_the_peak() -> None:
     assert any("wrong" in note for note in sweep.notes)
 
 
-def sweep_in(folder: Path, *, ttft: tuple[float, ...] = (0.01, 0.08), said: list | None = None):
+def sweep_in(folder: Path, *, ttft: tuple[float, ...] = (0.01, 0.08), said: list | None = None,
+             model: str = "m"):  # fmt: skip
     plan = design([Knob(name="ttft", values=ttft)])
 
+    class Counted(CommandEngine):
+        def start(self) -> None:
+            if said is not None:
+                said.append(dict(self.settings))
+            super().start()
+
     def target(settings: dict) -> CommandEngine:
-        if said is not None:
-            said.append(dict(settings))
-        return CommandEngine(SERVER, model="m", settings=settings)
+        return Counted(SERVER, model=model, settings=settings)
 
     return run_sweep(plan, target, load=TINY, metric="ttft_s", folder=folder, subject="reference",
                      confirm_peak=False)  # fmt: skip
@@ -134,6 +139,10 @@ def test_a_command_is_restarted_for_each_run_and_a_sweep_goes_on(tmp_path: Path)
     again: list[dict] = []
     sweep_in(tmp_path, said=again)
     assert again == [{"ttft": 0.08}]
+    moved: list[dict] = []
+    sweep_in(tmp_path, said=moved, model="n")
+    assert len(moved) == 4  # another model: what was measured is of the one before
+    assert {p.identity.model for p in map(Passport.load, tmp_path.glob("*.passport.json"))} == {"n"}
     with pytest.raises(PassportError, match="holds another sweep"):
         sweep_in(tmp_path, ttft=(0.01, 0.5))
 

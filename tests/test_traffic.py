@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice.errors import StackchoiceError, TrafficError
-from stackchoice.traffic import measure_log
+from stackchoice.traffic import measure_log, rows
 from stackchoice.traffic.describe import describe
 from stackchoice.traffic.reuse import Reuse
 from stackchoice.traffic.section import workload_inputs
@@ -174,6 +174,13 @@ class TestFormats:
         raw = text.replace("\n", "\r\n").encode() if wrap == "crlf" else text.encode()
         path.write_bytes(gzip.compress(raw) if wrap == "gzip" else raw)
         assert measure_log(path, facts).requests == 7
+
+    def test_a_letter_may_lie_across_two_chunks(self, tmp_path, monkeypatch):
+        """It was decoded in two halves, each of which is no letter."""
+        monkeypatch.setattr(rows, "CHUNK", 5)
+        path = tmp_path / "log.json"
+        path.write_text('[{"user": "ääääääää"},\n {"user": "öö"}]', encoding="utf-8")
+        assert [row["user"] for _, row in rows.read_rows(path)] == ["ääääääää", "öö"]
 
     @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
     def test_however_a_table_is_separated(self, facts, tmp_path, mark):

@@ -59,7 +59,7 @@ class Answer:
     @cached_property
     def best(self) -> Candidate | None:
         """The best self-hosted configuration in words."""
-        return self.chosen and self.chosen.candidate()
+        return self.chosen.candidate() if self.chosen else None
 
     @cached_property
     def ops(self) -> Ops:
@@ -69,12 +69,12 @@ class Answer:
     @property
     def site(self) -> Site | None:
         """Question 1 in numbers, for the best self-hosted configuration."""
-        return self.chosen and self.chosen.site
+        return self.chosen.site if self.chosen else None
 
     @property
     def engine(self) -> Engine | None:
         """The engine of the best self-hosted configuration."""
-        return self.chosen and self.chosen.engine
+        return self.chosen.engine if self.chosen else None
 
     @property
     def offer(self) -> Offer | None:
@@ -107,7 +107,7 @@ def answer(case: Case) -> Answer:
     offered = judged_sellers(case)
     taken = best_seller(offered, tokens)
     bought, seller = (taken[:2], taken[2]) if taken else (None, None)
-    lines = path_lines(case, chosen and chosen.site, bought, tokens)
+    lines = path_lines(case, chosen.site if chosen else None, bought, tokens)
     ways = open_ways(case, chosen, seller, lines)
     verdict = recommend(
         case, ways, chosen=chosen, best_rule=rule, tied_with=None if seller else tied,

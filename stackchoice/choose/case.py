@@ -7,7 +7,7 @@ where one of those has another value. So nobody lists by hand what depends on wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,10 +17,10 @@ from stackchoice.scenario import Point, Scenario
 
 R = TypeVar("R")
 
-#: What was read: ("input", path) or ("assumption", id).
-Reading = tuple[str, str]
+#: What was read: paths of inputs, and ids of assumptions.
+Readings = tuple[tuple[str, ...], tuple[str, ...]]
 #: Sub-results by key, by what they read, and by what that was worth.
-Kept = dict[Hashable, dict[tuple[Reading, ...], dict[tuple[Any, ...], Any]]]
+Kept = dict[Hashable, dict[Readings, dict[tuple[Any, ...], Any]]]
 
 
 class Case:
@@ -32,11 +32,29 @@ class Case:
     def __init__(
         self, scenario: Scenario, facts: Facts, point: Point, kept: Kept | None = None
     ) -> None:
-        self.scenario, self.facts, self.point = scenario, facts, point
+        self.scenario = scenario
+        self._facts, self._point = facts, point
+        self._assumptions: Mapping[str, Any] = facts.assumptions
+        self._inputs: Mapping[str, Any] = point.inputs
         self._kept: Kept = {} if kept is None else kept
 
     def __getitem__(self, path: str) -> Any:
-        return self.point.inputs[path].value
+        return self._inputs[path].value
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The fact base; what is read of its assumptions is noted in a sub-result."""
+        if self._assumptions is self._facts.assumptions:
+            return self._facts
+        return self._facts.model_copy(update={"assumptions": self._assumptions})
+
+    @cached_property
+    def point(self) -> Point:
+        """Every input at its value here; what is read is noted in a sub-result."""
+        if self._inputs is self._point.inputs:
+            return self._point
+        noted: Any = self._inputs  # stands in for the dict, which a copy would read in whole
+        return Point.model_construct(inputs=noted)
 
     @cached_property
     def flow(self) -> Traffic:
@@ -63,71 +81,57 @@ class Case:
                 self._pass_on(readings)
                 found: R = by_values[values]
                 return found
-        inputs, assumptions = Noted(self.point.inputs), Noted(self.facts.assumptions)
-        result = work(
-            Case(
-                self.scenario, self.facts.model_copy(update={"assumptions": assumptions}),
-                Point.model_construct(inputs=inputs), self._kept,
-            )
-        )  # fmt: skip
-        readings = (
-            *(("input", path) for path in sorted(inputs.read)),
-            *(("assumption", name) for name in sorted(assumptions.read)),
-        )
+        here = Case(self.scenario, self._facts, self._point, self._kept)
+        here._inputs = inputs = Noted(self._inputs)
+        here._assumptions = assumptions = Noted(self._assumptions)
+        result = work(here)
+        readings = (tuple(sorted(inputs.read)), tuple(sorted(assumptions.read)))
         kept.setdefault(readings, {})[self._values(readings)] = result
         self._pass_on(readings)
         return result
 
-    def readings(self, key: Hashable) -> set[Reading]:
-        """Return everything that a sub-result was seen to read."""
-        return {reading for readings in self._kept.get(key, ()) for reading in readings}
+    def readings(self, key: Hashable) -> set[tuple[str, str]]:
+        """Return what a sub-result was seen to read: ("input", path) or ("assumption", id)."""
+        return {
+            (kind, name)
+            for readings in self._kept.get(key, ())
+            for kind, names in zip(("input", "assumption"), readings, strict=True)
+            for name in names
+        }
 
-    def _values(self, readings: tuple[Reading, ...]) -> tuple[Any, ...]:
+    def _values(self, readings: Readings) -> tuple[Any, ...]:
         """Return what these readings are worth here, without noting that they were looked at."""
-        inputs, assumptions, get = self.point.inputs, self.facts.assumptions, dict.__getitem__
-        return tuple([
-            get(inputs, name).value if kind == "input" else get(assumptions, name).datum.value
-            for kind, name in readings
-        ])  # fmt: skip
+        inputs, assumptions = bare(self._inputs), bare(self._assumptions)
+        paths, names = readings
+        return (*[inputs[path].value for path in paths],
+                *[assumptions[name].datum.value for name in names])  # fmt: skip
 
-    def _pass_on(self, readings: tuple[Reading, ...]) -> None:
+    def _pass_on(self, readings: Readings) -> None:
         """Tell the sub-result that asked what it has read through this one."""
-        for kind, table in (("input", self.point.inputs), ("assumption", self.facts.assumptions)):
+        for table, names in zip((self._inputs, self._assumptions), readings, strict=True):
             if isinstance(table, Noted):
-                table.read.update([name for what, name in readings if what == kind])
+                table.read.update(names)
 
 
-class Noted(dict[str, Any]):
+class Noted(Mapping[str, Any]):
     """A mapping that notes which of its keys were read; walking over it reads them all."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
-        super().__init__(dict.items(known))  # not noted by a mapping that this one copies
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self.known = bare(known)
         self.read: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
         self.read.add(key)
-        return super().__getitem__(key)
+        return self.known[key]
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, or the default; noted either way."""
-        self.read.add(key)
-        return super().get(key, default)
+    def __iter__(self) -> Iterator[str]:
+        self.read.update(self.known)
+        return iter(self.known)
 
-    def __iter__(self) -> Any:
-        self.read.update(super().keys())
-        return super().__iter__()
+    def __len__(self) -> int:
+        return len(self.known)
 
-    def keys(self) -> Any:
-        """Return every key; all of them count as read."""
-        self.read.update(super().keys())
-        return super().keys()
 
-    def items(self) -> Any:
-        """Return every pair; all of them count as read."""
-        self.read.update(super().keys())
-        return super().items()
-
-    def values(self) -> Any:
-        """Return every value; all of them count as read."""
-        self.read.update(super().keys())
-        return super().values()
+def bare(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a mapping that notes nothing."""
+    return table.known if isinstance(table, Noted) else table

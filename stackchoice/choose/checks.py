@@ -96,6 +96,13 @@ def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
 def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     """Yield what the workload needs of the engine, then what the team can fund."""
     yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
+    users = case["workload.users"]
+    if case.scenario.workload.purpose == "serving" and users is not None and users > 1:
+        batches, _ = engine.has("continuous_batching")
+        yield "workload shape", batches, (
+            f"whether {engine.name} batches concurrent requests" if batches is None
+            else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
+        )  # fmt: skip
     limit, wanted = case["money.can_fund_devices"], place.choice.devices_per_replica
     if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
@@ -294,13 +301,6 @@ def _needs(case: Case, engine: Engine) -> Iterator[Check]:
         yield "workload shape", has, (
             f"whether {release} can {need.text}" if has is None
             else f"{release} does not {need.text}{first}"
-        )  # fmt: skip
-    users = case["workload.users"]
-    if case.scenario.workload.purpose == "serving" and users is not None and users > 1:
-        batches, _ = engine.has("continuous_batching")
-        yield "workload shape", batches, (
-            f"whether {engine.name} batches concurrent requests" if batches is None
-            else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
         )  # fmt: skip
 
 

@@ -316,7 +316,7 @@ def _shares(rows: list[Outcomes], seed: int, inner: int, method: str) -> Shares:
     error = max((float(np.std(v)) for v in by_group.values()), default=0.0) / len(rows) ** 0.5
     judged = [row.never for row in rows if row.never is not None]
     spreads = {}
-    for name in {n for row in rows for n in row.usd}:
+    for name in sorted({n for row in rows for n in row.usd}):
         drawn = np.concatenate([row.usd[name] for row in rows if name in row.usd])
         low, middle, high = (float(v) for v in np.quantile(drawn, (0.1, 0.5, 0.9)))
         spreads[name] = Spread(low=low, middle=middle, high=high, draws=len(drawn))

@@ -74,7 +74,7 @@ def open_ways(
 ) -> list[Way]:
     """Return every way that survived: the best self-hosted on each path, managed, today's."""
     found = []
-    salary, site = case["money.usd_per_engineer_month"], chosen and chosen.site
+    salary, site = case["money.usd_per_engineer_month"], chosen.site if chosen else None
 
     def way(option: str, line: CostLine | None, text: str) -> Way:
         return Way(

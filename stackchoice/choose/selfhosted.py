@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 from stackchoice.choose.case import Case
 from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
@@ -15,6 +16,7 @@ from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.records import Engine
 
 
+@final
 @dataclass
 class Judged:
     """One engine at one place and what becomes of it there, worked out when it is asked for.

@@ -150,12 +150,12 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
     admission = case.recall(
         ("admission", engine.id, site.number, pool), lambda here: _admission(site, asked, here)
     )
-    known = admission is not None and admission.live_sequences is not None
+    admits = admission.live_sequences if admission else None
     return replace(
         site,
         engine=engine.id,
         admission=admission,
-        live_sequences=admission.live_sequences if known else site.row.live_sequences,
+        live_sequences=site.row.live_sequences if admits is None else admits,
         reuse=case.recall(("reuse", engine.id, devices), lambda _: _reuse(asked)),
     )
 

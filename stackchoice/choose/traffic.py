@@ -108,4 +108,5 @@ class Traffic:
         limit = self._point["workload.ttft_p99_s"]
         if limit is None:
             return self._facts.assumed("queue_wait_s")
-        return max(0.0, limit - prefill_s)
+        left_s: float = max(0.0, limit - prefill_s)
+        return left_s

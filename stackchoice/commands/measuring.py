@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,7 +154,8 @@ def confirm_command(
         where = Endpoint(base_url=endpoint, model=model, api_key_env=key_variable)
         print(write_job(where, plan_of(fields), write_only))
         return
-    try:
+    cancel = threading.Event()
+    with _stop_on_ctrl_c(cancel):
         done = confirm_all(
             scenario, endpoint_url=endpoint, model=model, key_variable=key_variable, arm=arm,
             arm_model=arm_model, plan=plan_of(fields), resume=resume, log=log, out=out,
@@ -158,10 +163,8 @@ def confirm_command(
             reference=Passport.load(reference) if reference else None,
             identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
             keep_raw=not no_raw, runner_path=runner_path, on_line=None if as_json else print,
+            cancel=cancel,
         )  # fmt: skip
-    except KeyboardInterrupt:  # typer would end without a word
-        print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
-        raise SystemExit(130) from None
     if as_json:
         trees = [p.model_dump(mode="json") for p in done.passports]
         carried = done.carried.model_dump(mode="json") if done.carried else None
@@ -170,8 +173,30 @@ def confirm_command(
         print("\n".join(describe(*pair) for pair in zip(done.passports, done.paths, strict=True)))
         if done.carried:
             print(describe_carried(done.carried))
+    if cancel.is_set():
+        print("stackchoice: stopped; --resume goes on from what was measured", file=sys.stderr)
+        raise SystemExit(130)
     if any(p.label != "VALID" for p in done.passports) or (done.carried and done.carried.refuted):
         raise SystemExit(1)
+
+
+@contextmanager
+def _stop_on_ctrl_c(cancel: threading.Event) -> Iterator[None]:
+    """Let the first Ctrl-C end the run and keep what it measured, and the second end it at once."""
+
+    def stop(number: int, frame: Any) -> None:
+        if cancel.is_set():
+            raise KeyboardInterrupt
+        cancel.set()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    except KeyboardInterrupt:  # typer would end without a word
+        print("stackchoice: stopped at once; --resume goes on from the raw log", file=sys.stderr)
+        raise SystemExit(130) from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _load(

@@ -144,9 +144,8 @@ def _pair(
     unlike = [i for i in items if i.status != "identical" and i.id not in vary]
     alike = all(i.status == "identical" for i in items if i.id not in VARIABLE)
     verdict, reason = _verdict(a, b, unlike, figures, by)
-    if verdict == "hold" or (
-        verdict == "not comparable" and (unlike or "INVALID" in (a.label, b.label))
-    ):
+    broken = any(x.passport.validity.valid is False for x in (a, b))
+    if verdict == "hold" or (verdict == "not comparable" and (unlike or broken)):
         figures = tuple(
             f.model_copy(update={"ratio": None, "low": None, "high": None, "reason": verdict,
                                  "told": "not comparable"}) for f in figures
@@ -172,7 +171,7 @@ def _verdict(
         holds = [h for x in (a, b) for h in x.passport.validity.hold]
         text = f"{' and '.join(held)} on HOLD: its figures do not count before its canaries pass"
         return "hold", f"{text} ({'; '.join(holds)})" if holds else text
-    broken = [x for x in (a, b) if x.label == "INVALID"]
+    broken = [x for x in (a, b) if x.passport.validity.valid is False]
     if broken:
         why = "; ".join(r for x in broken for r in x.passport.validity.reasons)
         return "not comparable", f"{' and '.join(x.name for x in broken)} invalid: {why}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.confirm.command_engine import CommandEngine
-from stackchoice.confirm.engine import EmbeddedEngine, Engine
+from stackchoice.confirm.engine import EmbeddedEngine, Engine, embedded_revision
 from stackchoice.confirm.requantise import FORMATS, requantised
 from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.confirm.unpack import unpacked
@@ -81,6 +81,7 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
         model = str(unpacked(source, folder))
         known |= {
             "model": pins["name"],
+            "model_revision": embedded_revision(),
             "artifact": Path(model).name,
             "weight_format": f"float32 (unpacked here from {pins['weight_format']})",
         }

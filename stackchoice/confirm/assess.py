@@ -152,7 +152,7 @@ def _validity(
             "and measure again"
         )
     reasons += client.reasons
-    if any(e["step"] == "cancelled" for e in events):
+    if partial := any(e["step"] == "cancelled" for e in events):
         reasons.append("the run was cancelled before its end")
     named = same_model(events)
     if named is False:
@@ -171,6 +171,7 @@ def _validity(
     counts = Counter(s.failure for s in samples if s.failure)
     return Validity(
         valid=not reasons,
+        partial=partial,
         reasons=reasons,
         hold=[f"canary {c.id} failed: {c.reason}" for c in failed],
         client=client,

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -130,7 +130,9 @@ class Engine(ABC):
         try:
             memory = psutil.Process(self.pid).memory_info()
             status = Path(f"/proc/{self.pid}/status")
-            for line in status.read_text().splitlines() if status.is_file() else []:
+            for line in (
+                status.read_text("utf-8", "replace").splitlines() if status.is_file() else []
+            ):
                 if line.startswith("VmHWM:"):
                     return int(line.split()[1]) * 1024
         except (psutil.Error, OSError):
@@ -235,6 +237,7 @@ class EmbeddedEngine(Engine):
         shipped = self._model is None
         return {
             "model": pins.model["name"],
+            "model_revision": embedded_revision(),
             "artifact": self.model_path.name,
             "artifact_revision": f"sha256:{_sha256(self.model_path)}",
             "artifact_bytes": self.model_path.stat().st_size,
@@ -256,6 +259,12 @@ class EmbeddedEngine(Engine):
         }
 
 
+def embedded_revision() -> str:
+    """Return whose weights an arm has that holds or was made from the embedded model."""
+    return f"the weights of sha256:{_sha256(model_file())}"
+
+
+@cache
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

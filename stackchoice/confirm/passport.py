@@ -79,10 +79,12 @@ class Validity(Record):
     """Whether the numbers may be used, and everything that speaks against it.
 
     ``valid`` None: nobody held this run against rules. ``hold``: why the arm is on HOLD; it may be
-    timed and never wins. A count of None is a class that nobody counted, not a zero.
+    timed and never wins. ``partial``: the run was ended before its plan was done; this is what it
+    had measured. A count of None is a class that nobody counted, not a zero.
     """
 
     valid: bool | None = None
+    partial: bool = False
     reasons: tuple[str, ...] = ()
     hold: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -178,9 +180,12 @@ class Passport(Record):
 
     @property
     def label(self) -> str:
-        """``VALID``, ``INVALID``, ``HOLD``, or ``UNCHECKED`` where nobody held it against rules."""
+        """``VALID``, ``INVALID``, ``HOLD``, ``PARTIAL`` or ``UNCHECKED``.
+
+        Partial is a run that was ended early, so invalid; unchecked what nobody held against rules.
+        """
         if self.validity.valid is False:
-            return "INVALID"
+            return "PARTIAL" if self.validity.partial else "INVALID"
         if self.validity.correctness == "failed":
             return "HOLD"
         return "VALID" if self.validity.valid else "UNCHECKED"

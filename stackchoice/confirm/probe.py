@@ -166,7 +166,7 @@ def _memory(group: Path, limit: str, usage: str, reclaimable: str) -> list[tuple
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 

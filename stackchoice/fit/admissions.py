@@ -14,6 +14,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.config import text_config
 from stackchoice.fit.memory import FitRow
 
 #: The setting that changes admission most, off; the release's default is asked first.
@@ -22,6 +23,10 @@ DEFAULTS = "the release's defaults"
 NO_PREFIX_CACHING = "prefix caching off"
 #: What a row takes from the admission as it is.
 SHARED = {"live_sequences", "rule", "rule_text", "printed_pool_tokens"}
+
+
+#: Lengths of a request that admissions are drawn at, in tokens.
+LENGTHS = tuple(1024 * 2**n for n in range(9))
 
 
 class AdmissionRow(Record):
@@ -139,6 +144,21 @@ def admission_rows(
                 if without.live_sequences not in (None, default.live_sequences):
                     found.append(without)
     return found
+
+
+def by_length(
+    config: dict[str, Any], machine: Machine, budget: FitRow, *, devices: int, facts: Facts,
+    file_format: Format | None = None,
+) -> dict[int, list[AdmissionRow]]:  # fmt: skip
+    """Return what every engine admits in one budget at each length that the model was made for."""
+    longest = text_config(config).get("max_position_embeddings") or LENGTHS[-1]
+    return {
+        length: admission_rows(
+            config, machine, [budget], context_tokens=length, devices=devices, facts=facts,
+            file_format=file_format,
+        )
+        for length in LENGTHS if length <= longest
+    }  # fmt: skip
 
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:

@@ -97,7 +97,7 @@ class Stream:
     ) -> None:
         self._machine, self._read = machine, read_bytes(artifact, model)
         self._threads, self._classes = threads, classes
-        self._shares = {m.phase: m for m in reversed(shares or ())}
+        self._shares: dict[str, ShareModel] = {m.phase: m for m in reversed(shares or ())}
         self._efficiencies = efficiencies
         runs = stream_runs(
             model, artifact, machine, devices=devices, classes=classes, engine=engine,

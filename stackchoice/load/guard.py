@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+import psutil
+
 from stackchoice.load.child import exit_with_parent
 
 GRACE_S = 3.0
@@ -37,6 +39,11 @@ def main() -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    if sys.platform == "win32":  # there are no process groups, only parents
+        with contextlib.suppress(psutil.Error):
+            for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                one.kill()
+        return
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -232,7 +232,7 @@ CONFIG = {
 }
 
 
-def finish(chart: alt.LayerChart | alt.FacetChart, *, rows: int, step: int) -> alt.LayerChart:
+def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
     """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
 
     In a notebook it has no menu of its own, which has no name to be read out.

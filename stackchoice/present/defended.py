@@ -9,7 +9,7 @@ import ipywidgets
 import pandas as pd
 
 from stackchoice.choose import decide
-from stackchoice.choose.against import Comparison, ReleaseRow
+from stackchoice.choose.against import ReleaseRow
 from stackchoice.choose.defend import Bar, Defence, Tornado, defend
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
@@ -81,22 +81,6 @@ def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
     )
     spoken = "; ".join(f"{row['row']}: {row['said']}" for row in rows)
     return finish(chart, rows=len(rows), step=36), f"How often each option wins. {spoken}."
-
-
-def comparison_table(found: Comparison) -> Section:
-    """Return two scenarios side by side."""
-    rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
-    return section("against", c=found, rows=rows)
-
-
-def _words(value: Any) -> str:
-    """Return a value out of a scenario file in few words."""
-    if isinstance(value, dict):
-        return text.number(value["value"]) if "value" in value else "given"
-    if isinstance(value, list):
-        names = [str(v.get("id", "given")) if isinstance(v, dict) else str(v) for v in value]
-        return ", ".join(names) or "none named"
-    return "nothing" if value is None else text.number(value)
 
 
 def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:

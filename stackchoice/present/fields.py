@@ -73,6 +73,13 @@ GROUPS: dict[str, tuple[Field, ...]] = {
     ),
 }  # fmt: skip
 
+#: What is asked first; the rest unfolds.
+FIRST = (
+    "model.id", "model.artifacts", "candidates.machines.0.id", "candidates.machines.0.count",
+    "workload.users", "workload.images", "workload.shared_prefix_tokens",
+    "constraints.data_may_leave",
+)  # fmt: skip
+
 #: Suggestions for a duty; any other name may be typed.
 DUTY_NAMES = (NOBODY, NOT_KNOWN)
 

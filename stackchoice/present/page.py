@@ -66,6 +66,11 @@ class Picture:
         display(section("picture", drawn=(self.chart, self.spoken)))
 
 
+def picture(drawn: Drawn) -> Picture:
+    """Return a chart with its text as a notebook shows it."""
+    return Picture(*drawn)
+
+
 class Reasons:
     """Why each answer of a scenario's decision is what it is, by the answer's key.
 

@@ -22,6 +22,7 @@ from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, fit_facts, numbers
 from stackchoice.present.page import Drawn, Reasons, Section, render, style
 from stackchoice.present.record import decision_record
+from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
 from stackchoice.prices import Quote, quotes
@@ -88,6 +89,8 @@ class Report:
             "quotes": self._quotes,
             **shape_context(self.decision),
             "decode": self._decode(),
+            "roof": roofline_chart(self.decision, self.facts, self.passport),
+            "lengths": length_chart(self.decision, self.facts),
             "kernels": self._kernels(),
             "ledger": lambda: self._ledger,
             "defended": lambda: self._defended,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stackchoice.choose import Decision, decide
+from stackchoice.choose.against import Comparison
 from stackchoice.facts import Facts
-from stackchoice.present import charts
+from stackchoice.present import charts, text
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.scenario import Scenario
 
 
-def decision_html(decision: Decision, why: Reason = no_reasons) -> str:
-    """Return the verdict, the list of options and the memory budgets as HTML."""
-    return section("panel", d=decision, memory=charts.memory_chart(decision.fit), why=why).html
+def decision_table(decision: Decision, why: Reason = no_reasons) -> Section:
+    """Return the verdict with what it hangs on, the list of options and the memory budgets."""
+    return section("panel", d=decision, memory=charts.memory_chart(decision.fit), why=why)
 
 
 def compare(scenarios: dict[str, Scenario], facts: Facts) -> Section:
@@ -19,3 +22,19 @@ def compare(scenarios: dict[str, Scenario], facts: Facts) -> Section:
     decisions = {title: decide(scenario, facts) for title, scenario in scenarios.items()}
     names = dict.fromkeys(option.name for d in decisions.values() for option in d.options)
     return section("comparison", decisions=decisions, names=names)
+
+
+def comparison_table(found: Comparison) -> Section:
+    """Return two scenarios side by side."""
+    rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
+    return section("against", c=found, rows=rows)
+
+
+def _words(value: Any) -> str:
+    """Return a value out of a scenario file in few words."""
+    if isinstance(value, dict):
+        return text.number(value["value"]) if "value" in value else "given"
+    if isinstance(value, list):
+        names = [str(v.get("id", "given")) if isinstance(v, dict) else str(v) for v in value]
+        return ", ".join(names) or "none named"
+    return "nothing" if value is None else text.number(value)

@@ -61,7 +61,7 @@ def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -
     Parameters
     ----------
     parts
-        Of ``needs``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``, as ordered.
+        Of ``needs``, ``pushes``, ``volume``, ``seconds``, ``settings``, ``reuse``, ``peak``.
     """
     names = [f"shape_{part}.html.j2" for part in parts]
     return section("workload_parts", parts=names, why=why, **shape_context(decision))

@@ -16,12 +16,14 @@ import ipywidgets
 from markupsafe import Markup
 
 from stackchoice.choose import decide
+from stackchoice.choose.against import against
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.write import text_at
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.present.fields import (
     DUTY_NAMES,
+    FIRST,
     GROUPS,
     NOT_KNOWN,
     Field,
@@ -29,7 +31,8 @@ from stackchoice.present.fields import (
     shown,
     written,
 )
-from stackchoice.present.tables import decision_html
+from stackchoice.present.page import Reasons
+from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
 
 #: Names that a scenario may have.
@@ -55,6 +58,8 @@ class ScenarioPanel(ipywidgets.VBox):
         The fact base to decide with.
     save_to
         The path that the save button offers; reload it with :func:`saved_or` after a re-run.
+    keep
+        Whether every valid change is written there at once, so that it outlives the kernel.
 
     Attributes
     ----------
@@ -64,8 +69,10 @@ class ScenarioPanel(ipywidgets.VBox):
         What the file reader said of the last refused value, else an empty text.
     """
 
-    def __init__(self, scenario: Scenario, facts: Facts, *, save_to: str | Path = "") -> None:
-        self.facts = facts
+    def __init__(
+        self, scenario: Scenario, facts: Facts, *, save_to: str | Path = "", keep: bool = False
+    ) -> None:
+        self.facts, self.keep = facts, keep
         self.error = ""
         self._settling = False
         self._start, self._title = scenario, ""
@@ -84,6 +91,10 @@ class ScenarioPanel(ipywidgets.VBox):
         self.save_button.on_click(lambda _: self.save())
         self.reload_button = ipywidgets.Button(description="Read it again", icon="refresh")
         self.reload_button.on_click(lambda _: self.reload())
+        self.other = text_field("Compare with (name or path)", scenario.name)
+        self.compare_button = ipywidgets.Button(description="Compare", icon="columns")
+        self.compare_button.on_click(lambda _: self.compare())
+        self.more_button = ipywidgets.ToggleButton(description="More inputs", icon="chevron-down")
         self._read: dict[Path, str | None] = {}
         self._remember(self._target)
         self._show()
@@ -92,6 +103,8 @@ class ScenarioPanel(ipywidgets.VBox):
     def set(self, path: str, text: str) -> None:
         """Put a value into one input, exactly as typing it does."""
         tree = written(self.scenario, path, text, self.answered_by.value.strip())
+        if self.keep:
+            tree["name"] = self._name
         try:
             scenario = self._described(parse_scenario(tree, "panel"), titled=path == "title")
             decision = decide(scenario, self.facts)
@@ -100,7 +113,24 @@ class ScenarioPanel(ipywidgets.VBox):
         else:
             self._title = scenario.title if path == "title" else self._title
             self.error, self.scenario, self.decision = "", scenario, decision
+            if self.keep:
+                self._keep()
         self._show()
+
+    def _keep(self) -> None:
+        """Write what stands to the file, unless somebody else wrote it; the button says so then."""
+        with contextlib.suppress(StackchoiceError):
+            save_scenario(self.scenario, self._target, read=self._read.get(self._target))
+            self._read[self._target] = text_at(self._target)
+
+    def compare(self) -> None:
+        """Show what differs from another scenario, and which step each difference changes."""
+        try:
+            found = against(load_scenario(self.other.value.strip()), self.scenario, self.facts)
+        except StackchoiceError as error:
+            self.message.value = error_html(str(error))
+        else:
+            self.view.value = comparison_table(found).html
 
     def save(self) -> None:
         """Write the scenario to the path in the field, under the name of that file.
@@ -110,8 +140,8 @@ class ScenarioPanel(ipywidgets.VBox):
         """
         target = self._target
         try:
-            tree = {**self.scenario.model_dump(by_alias=True), "name": target.stem}
-            named = parse_scenario(tree, "panel") if NAME.fullmatch(target.stem) else self.scenario
+            tree = {**self.scenario.model_dump(by_alias=True), "name": self._name}
+            named = parse_scenario(tree, "panel")
             path = save_scenario(named, target, read=self._read.get(target))
             self.scenario, self.decision = named, decide(named, self.facts)
         except StackchoiceError as error:
@@ -132,6 +162,12 @@ class ScenarioPanel(ipywidgets.VBox):
             self._start, self._title = scenario, ""
             self._remember(self._target)
         self._show()
+
+    @property
+    def _name(self) -> str:
+        """The name of the file, where a scenario may have it."""
+        stem = self._target.stem
+        return stem if NAME.fullmatch(stem) else self.scenario.name
 
     @property
     def _target(self) -> Path:
@@ -187,68 +223,28 @@ class ScenarioPanel(ipywidgets.VBox):
         finally:
             self._settling = False
         self.message.value = error_html(self.error) if self.error else ""
-        self.view.value = decision_html(self.decision)
+        self.view.value = decision_table(self.decision, Reasons(self.scenario, self.facts)).html
 
     def _boxes(self) -> list[ipywidgets.Widget]:
+        """Lay out what is asked first, the rest folded, and what is done with the whole."""
         columns: dict[str, list[ipywidgets.Widget]] = {"left": [], "right": []}
         for name, fields in GROUPS.items():
             column = columns["right" if name == "Traffic" else "left"]
             column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
-            column += [self.fields[field.path] for field in fields]
-        boxes = [ipywidgets.VBox(column) for column in columns.values()]
+            column += [self.fields[field.path] for field in fields if field.path not in FIRST]
         row = ipywidgets.Layout(flex_flow="row wrap")
-        buttons = self.save_button, self.reload_button
-        saving = ipywidgets.HBox([self.answered_by, self.path, *buttons], layout=row)
-        return [ipywidgets.HBox(boxes, layout=row), saving]
-
-
-class RankingPanel(ipywidgets.VBox):
-    """The list of options for any model, machine and traffic of the fact base.
-
-    ``decision`` holds the decision of the situation that is shown.
-    """
-
-    def __init__(self, traffic: dict[str, Scenario], facts: Facts) -> None:
-        self.facts = facts
-        self.traffic = dropdown("Traffic", [(s.title, s) for s in traffic.values()])
-        self.model = dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
-        self.machine = dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
-        self.view = ipywidgets.HTML()
-        self._settling = False
-        self._start()
-        self.traffic.observe(lambda _: self._start(), names="value")
-        for widget in (self.model, self.machine):
-            widget.observe(lambda _: self._update(), names="value")
-        super().__init__([self.traffic, self.model, self.machine, self.view])
-
-    def _start(self) -> None:
-        """Take model and machine from the chosen scenario; the user may change them then."""
-        self._settling = True
-        try:
-            self.model.value = shown(self.traffic.value, "model.id")
-            self.machine.value = shown(self.traffic.value, "candidates.machines.0.id")
-        finally:
-            self._settling = False
-        self._update()
-
-    def _update(self) -> None:
-        if self._settling:
-            return
-        try:
-            scenario = moved(self.traffic.value, self.model.value, self.machine.value)
-            self.decision = decide(scenario, self.facts)
-        except StackchoiceError as error:
-            self.view.value = error_html(str(error))
-        else:
-            self.view.value = decision_html(self.decision)
-
-
-def moved(scenario: Scenario, model: str = "", machine: str = "") -> Scenario:
-    """Return the same traffic and team with another model or on another machine."""
-    for path, text in (("model.id", model), ("candidates.machines.0.id", machine)):
-        if text and text != shown(scenario, path):
-            scenario = parse_scenario(written(scenario, path, text))
-    return scenario
+        first = ipywidgets.HBox([self.fields[path] for path in FIRST], layout=row)
+        boxes = [ipywidgets.VBox(column) for column in columns.values()]
+        rest = ipywidgets.HBox(
+            boxes, layout=ipywidgets.Layout(flex_flow="row wrap", display="none")
+        )
+        self.more_button.observe(
+            lambda change: setattr(rest.layout, "display", "flex" if change["new"] else "none"),
+            names="value",
+        )
+        doing = [self.answered_by, self.path, self.save_button, self.reload_button, self.other,
+                 self.compare_button]  # fmt: skip
+        return [first, self.more_button, rest, ipywidgets.HBox(doing, layout=row)]
 
 
 def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:

@@ -76,12 +76,12 @@ def _derived(values: dict[str, Found], boot: BootBuilder) -> None:
     def number(key: str) -> Any:
         return values[key].value if key in values else None
 
-    def put(key: str, value: Any, *of: str, note: str = "") -> None:
+    def put(key: str, value: Any, *of: str) -> None:
         if key not in values and value is not None:
             line = max(values[k].line for k in of)
             values[key] = Found(
                 key=key, value=value, line=line, evidence=Evidence.COMPUTED,
-                note=note or f"from {' and '.join(of)}",
+                note=f"from {' and '.join(of)}",
             )  # fmt: skip
 
     if "k_gib" in values and "v_gib" in values:

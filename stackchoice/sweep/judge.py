@@ -9,7 +9,7 @@ from typing import Any, Literal
 from stackchoice.confirm.passport import Passport
 from stackchoice.confirm.probed import rules
 from stackchoice.errors import InputError
-from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.datum import STRENGTH, Evidence, Record
 from stackchoice.sweep.design import Arm, Design, Setting
 
 #: Metric -> (unit, whether more is better).
@@ -152,6 +152,8 @@ def _arm(
     known: dict[str, Any] = {
         "id": arm.id, "settings": arm.settings, "role": arm.role, "values": tuple(values),
         "labels": tuple(p.label for p in runs),
+        "evidence": max((p.results.evidence for p in runs), key=STRENGTH.index,
+                        default=Evidence.MEASURED),
     }  # fmt: skip
     if not values:
         return ArmResult(**known)

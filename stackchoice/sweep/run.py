@@ -11,13 +11,15 @@ from typing import Any
 
 from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.errors import InputError, StackchoiceError
+from stackchoice.errors import EngineError, InputError, StackchoiceError
 from stackchoice.facts.write import text_at, write_whole
 from stackchoice.load.untrusted import parse_json
 from stackchoice.sweep.design import Arm, Design, Setting
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
 HEADER = "sweep.json"
+#: Items of identity in which an engine and its model are known before they start.
+STACK = ("model", "model_revision", "artifact_revision", "weight_format", "runtime_build")
 #: Gives, for the settings of an arm, what is measured: an engine not yet started, or an endpoint.
 Target = Callable[[Mapping[str, Setting]], Engine | Endpoint]
 
@@ -42,7 +44,7 @@ def run_sweep(
     plan
         The design.
     target
-        Called before each run. An engine is started for it and stopped after it.
+        Called for each run. An engine is started for one that is missing, and stopped after it.
     load
         The load of every run; the seed goes up with each, so that no prompt comes twice.
     metric
@@ -50,7 +52,8 @@ def run_sweep(
     folder
         Where passports and raw logs go.
     subject
-        What is swept, in words: a folder holds one sweep of one subject.
+        What is swept, in words: a folder holds one sweep of one subject. A run whose engine or
+        model has moved since is measured again.
     confirm_peak
         Measure the best arm once more at the end.
     cancel
@@ -86,9 +89,9 @@ def _run(
     """Give the passport of one run: kept, or measured now; None where it was cancelled."""
     name = f"{number:02d}-{_plain(arm.id)}"
     path = folder / f"{name}.passport.json"
-    if path.is_file():
-        return Passport.load(path)
-    subject = target(arm.settings)
+    subject, kept = target(arm.settings), Passport.load(path) if path.is_file() else None
+    if kept and not moved_since(kept, subject):
+        return kept
     around: AbstractContextManager[Any] = (
         subject if isinstance(subject, Engine) else nullcontext(subject)
     )
@@ -96,13 +99,22 @@ def _run(
         passport = confirm(
             running, plan=load.model_copy(update={"seed": load.seed + number}), arm=arm.id,
             identity={"settings": dict(arm.settings)} if isinstance(subject, Endpoint) else None,
-            raw_path=folder / f"{name}.raw.jsonl", resume=True, reference=reference,
+            raw_path=folder / f"{name}.raw.jsonl", resume=kept is None, reference=reference,
             cancel=cancel,
         )  # fmt: skip
     if cancel and cancel.is_set():
         return None
     passport.save(path)
     return passport
+
+
+def moved_since(kept: Passport, subject: Engine | Endpoint) -> bool:
+    """Whether an engine that is started here, or its model, is another than it was."""
+    try:
+        now = subject.identity() if isinstance(subject, Engine) else {}
+    except EngineError:  # not installed any more: what it was is all there is
+        return False
+    return any(now.get(i) not in (None, getattr(kept.identity, i)) for i in STACK)
 
 
 def describe(sweep: Sweep) -> str:

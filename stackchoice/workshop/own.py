@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from stackchoice.confirm import Passport, Plan
@@ -14,24 +13,12 @@ from stackchoice.workshop.trials import source_of
 PLAN = Plan(requests=3, output_tokens=32, prompt_words=64)
 
 
-def my_passport(
-    source: str | None = None, *, out: Path | str = "reports",
-    on_line: Callable[[str], None] | None = print,
-) -> Passport:  # fmt: skip
-    """Predict for this machine, measure its embedded engine, and return the passport.
-
-    Parameters
-    ----------
-    source
-        As for :func:`stackchoice.workshop.trials.run`.
-    out
-        Folder that the passport is written to.
-    """
-    if source_of(source) == "recorded":
+def my_passport() -> Passport:
+    """Predict for this machine, measure its embedded engine, and return the passport."""
+    if source_of() == "recorded":
         return arm(SPARE)
-    passport, path = confirm_scenario("this-machine", plan=PLAN, out=Path(out), on_line=on_line)
-    if on_line is not None:
-        on_line(f"wrote {path}")
+    passport, path = confirm_scenario("this-machine", plan=PLAN, out=Path("reports"), on_line=print)
+    print(f"wrote {path}")
     return passport
 
 

@@ -33,16 +33,16 @@ def download(name: str) -> Path:
     return data_dir() / "samples" / name
 
 
-def wall(name: str, facts: Facts, machine: str = MACHINE, engine: str = ENGINE) -> ModelWall:
-    """Return what an engine release does with a download on a machine."""
-    return model_wall(str(download(name)), engine=engine, machine=machine, facts=facts)
+def wall(name: str, facts: Facts, machine: str = MACHINE) -> ModelWall:
+    """Return what the lesson's release does with a download on a machine."""
+    return model_wall(str(download(name)), engine=ENGINE, machine=machine, facts=facts)
 
 
-def check_log(name: str, facts: Facts, machine: str = MACHINE) -> CheckedLog:
+def check_log(name: str, facts: Facts) -> CheckedLog:
     """Read the start log and hold the predicted path of a download against it."""
-    card = facts.machines[machine]
+    card = facts.machines[MACHINE]
     reading = read_log(data_dir() / "samples" / START_LOG, facts.memory,
                        hardware=Hardware(capability=card.cuda_capability))  # fmt: skip
-    path = wall(name, facts, machine).path
+    path = wall(name, facts).path
     checks = [against(predicted_by(path), boot) for boot in reading.boots] if path else []
     return CheckedLog(reading=reading, checks=checks)
