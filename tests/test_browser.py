@@ -33,6 +33,7 @@ pytestmark = [
 #: What axe finds of these weights bars somebody from the page.
 BARS = {"serious", "critical"}
 OUTPUTS = ".jp-OutputArea-output"
+CHOSEN = "field => field.selectedOptions[0]?.text"
 GH200 = [data_dir() / "passports" / f"gh200-0.{v}-draft2.passport.json" for v in ("19.1", "26.0")]
 #: One report of each kind: managed, self-hosted, with measured arms.
 REPORTS = {
@@ -122,15 +123,17 @@ def test_a_first_visit_ends_in_a_report_by_keyboard_alone(notebook, lab, facts):
         field = panel.get_by_label(label, exact=True)
         assert field.evaluate("field => field === document.activeElement"), label
         if field.evaluate("field => field.tagName") == "SELECT":
-            keys.type(text)
+            if field.evaluate(CHOSEN) != text:
+                keys.type(text.partition(" ")[0])
+            while field.evaluate(CHOSEN) != text:
+                keys.press("ArrowDown")
         else:
             keys.press("Control+a")
             keys.type(text)
         keys.press("Tab")
-    panel.get_by_text("Llama-3.3-70B-Instruct on 2 x H100 SXM 80GB for 80 users").wait_for()
-    assert (
-        re.findall(r"- (?:textbox|combobox|spinbutton|button)(?! \")", panel.aria_snapshot()) == []
-    )
+    fields = re.findall(r"- (?:textbox|combobox|spinbutton|button)(.*)", panel.aria_snapshot())
+    assert fields
+    assert all(name.startswith(' "') for name in fields)
     panel.get_by_role("button", name="Write report").press("Enter")
     link = panel.get_by_role("link", name="reports/my-json-chat.html")
     link.wait_for()
