@@ -1,7 +1,7 @@
 """Keys that a field needs stay with the field.
 
 JupyterLab takes letters and arrows for cells unless text is being typed: in a focused dropdown
-"x" would cut the cell and an arrow leave it. Its registry of keys leaves alone what says so.
+"x" would cut the cell and an arrow leave it. Its command registry leaves alone what says so.
 """
 
 from __future__ import annotations
