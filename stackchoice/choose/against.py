@@ -141,8 +141,9 @@ def moves(facts: Facts, engine: Engine, before: Release | None, now: Release) ->
         if f.engine == engine.id and f.since and low < release_order(f.since) <= high
     ]
     found += [
-        f"implements {name}" for name, since in engine.architectures.items()
-        if since.value not in (None, "any", "no") and low < release_order(since.value) <= high
+        f"implements {name}" for name in engine.architectures
+        if engine.implements(name, before.version)[0] is False
+        and engine.implements(name, now.version)[0]
     ]  # fmt: skip
     return found
 

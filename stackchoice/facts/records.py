@@ -162,12 +162,12 @@ class Engine(Record):
     releases_in_6_months: Datum[int] = Datum[int]()
     maturity: Literal["established", "young"] = "established"
 
-    def implements(self, architecture: str) -> tuple[bool | None, str]:
-        """Whether the newest release has a config's architecture, and since which one.
+    def implements(self, architecture: str, release: str | None = None) -> tuple[bool | None, str]:
+        """Whether a release (the newest) has a config's architecture, and since which one.
 
         Returns (None, "") where the fact base does not say.
         """
-        return self._since(self.architectures, architecture)
+        return self._since(self.architectures, architecture, release)
 
     def has(self, feature: str, release: str | None = None) -> tuple[bool | None, str]:
         """Whether a release (the newest) has a feature, and the release it came with.

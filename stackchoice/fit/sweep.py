@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.allocation import release_order
-from stackchoice.facts.datum import Datum
 from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
@@ -205,12 +204,10 @@ def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> i
     if loads is False:
         return NO_FORMAT
     architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]
-    since = engine.architectures.get(architecture, Datum[str]()).value
-    if since == "no":
+    implemented, _ = engine.implements(architecture, version)
+    if implemented is False:
         return NO_ARCHITECTURE
-    if since not in (None, "any") and release_order(since) > release_order(version):
-        return NO_ARCHITECTURE
-    return UNKNOWN if loads is None or since is None else None
+    return UNKNOWN if loads is None or implemented is None else None
 
 
 def tally(found: Sweep) -> Iterator[tuple[str, int]]:

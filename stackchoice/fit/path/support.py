@@ -8,7 +8,7 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Datum, Evidence, Record, entry
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Engine
+from stackchoice.facts.records import SEEN_BY, Engine
 from stackchoice.fit.admission import admit
 from stackchoice.fit.config import text_config
 from stackchoice.fit.path.resolve import KernelPath
@@ -128,7 +128,10 @@ def _since(label: str, known: Datum[str], engine_id: str, moment: Moment, facts:
         return Feature(name=label, answer="unknown", note=known.note or "no source tells")
     if known.value in ("any", "no"):
         return _feature(label, known.value == "any", known, known.note)
-    has = reached(moment, known.value, engine_id, facts.kernels)
+    seen = known.value.removeprefix(SEEN_BY)
+    has = reached(moment, seen, engine_id, facts.kernels)
+    if seen != known.value:  # an older release may have it as well
+        return _feature(label, has or None, known, known.note)
     return _feature(label, has, known, known.note, known.value)
 
 
