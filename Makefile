@@ -31,8 +31,7 @@ lint: $(READY)
 # The published schema is written by the newest pydantic, so an older one may word it otherwise.
 CORE := tests/test_public.py tests/test_docs.py tests/test_facts.py tests/test_scenario.py \
 	tests/test_choose.py tests/test_sizing.py tests/test_cli.py tests/test_traffic.py \
-	tests/test_importers.py tests/test_passport.py tests/test_load_parts.py tests/test_read_log.py \
-	tests/test_present_text.py
+	tests/test_importers.py tests/test_passport.py tests/test_present_text.py
 
 lowest: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8'

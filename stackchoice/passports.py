@@ -38,7 +38,13 @@ def find(name: str | Path) -> Path:
 
 
 def load_arms(names: Sequence[str | Path]) -> list[Passport]:
-    """Load passports; a result file of another harness is taken in as what it says."""
+    """Load passports; a result file of another harness is taken in as what it says.
+
+    Raises
+    ------
+    PassportError, InputError
+        When a file is missing, broken, or of no known harness.
+    """
     arms: list[Passport] = []
     for name in names:
         path = find(name)
@@ -110,7 +116,13 @@ def read_slo(text: str) -> Slo | None:
 def import_file(
     path: Path, *, arm: str | None = None, declare: Sequence[str] = (), out: Path | None = None
 ) -> list[tuple[Passport, Path]]:
-    """Take in a result file and write its passports beside it, or into ``out``."""
+    """Take in a result file and write its passports beside it, or into ``out``.
+
+    Raises
+    ------
+    PassportError, InputError
+        When the file cannot be read or written, or is of no known harness.
+    """
     found = import_results(path, arm=arm, declared=read_declared(declare))
     folder = out or path.parent
     written = []

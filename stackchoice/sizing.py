@@ -116,7 +116,13 @@ def _check_sizes(
 
 
 def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
-    """Return a model that is only a ``config.json``: its layers known, its parameters not."""
+    """Return a model that is only a ``config.json``: its layers known, its parameters not.
+
+    Raises
+    ------
+    CheckpointError, InputError, UnknownCacheError, ConfigError
+        When the file cannot be read or is no config.
+    """
     config = parse_json(read_bytes(path, MAX_CONFIG_BYTES), path, "config.json")
     return config_model(path.name, config, weights_gb)
 

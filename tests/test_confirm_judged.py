@@ -94,7 +94,7 @@ def test_code_is_run_and_its_output_compared(text: str, expected: tuple) -> None
         "import os; os.kill(os.getppid(), 9)", "import socket",
         "import ctypes; assert ctypes.CDLL(None).socket(2, 1, 0) >= 0",
         "import os; os.execv('/bin/sh', ['sh'])", "x = 'a' * 10**10",
-        "print('x' * 10**7)", "while True: pass",
+        "print('x' * 10**7)", "while True: pass", "(" * 200_000, "x = " + "-" * 300_000 + "1",
     ],
 )  # fmt: skip
 def test_code_of_a_model_reaches_nothing(code: str) -> None:

@@ -20,6 +20,7 @@ from odd_server import (
     Piece,
     answer_of,
     chunk,
+    http,
     refusal,
     require_engine,
     well_behaved,
@@ -193,6 +194,30 @@ def test_a_warm_cache_is_warned_of() -> None:
     p, _ = measured(lambda body: well_behaved(body, usage=warm))
     assert p.validity.largest_cached_share == 0.75
     assert p.protocol.prefix_cache_state.startswith("partly warm")
+
+
+class Counting(OddServer):
+    """Tells of its cache on ``/metrics`` alone, as vLLM does by default."""
+
+    def _get(self, path: str) -> list[Piece]:
+        if not path.endswith("/metrics"):
+            return super()._get(path)
+        asked = 100 * len(self.asked)
+        lines = (f"vllm:prefix_cache_queries_total {asked}",
+                 f"vllm:prefix_cache_hits_total {asked / 2}",
+                 f"vllm:num_preemptions_total {len(self.asked)}")  # fmt: skip
+        return [http("\n".join(lines).encode() + b"\n", kind="text/plain")]
+
+
+def test_a_warm_cache_and_preemptions_are_read_from_counters() -> None:
+    silent = {"prompt_tokens_details": None}
+    with Counting(lambda body: well_behaved(body, usage=silent)) as server:
+        p = confirm(Endpoint(base_url=server.url, model="odd"), plan=SHORT)
+    assert (p.validity.largest_cached_share, p.validity.counted_cached_share) == (None, 0.5)
+    assert p.protocol.cache == "partly warm"
+    assert p.validity.preemptions == 3  # one for each of the three timed requests
+    assert "3 preemptions" in " ".join(p.validity.warnings)
+    assert "50% of a prompt" in " ".join(p.validity.warnings)
 
 
 @pytest.mark.parametrize(("status", "said"), [(404, "check the path"), (401, "no key was sent")])

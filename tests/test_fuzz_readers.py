@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,13 +18,14 @@ from hypothesis import strategies as st
 from stackchoice import load_facts, load_scenario
 from stackchoice.confirm import Passport
 from stackchoice.confirm.canary import load_canaries
+from stackchoice.confirm.kept import load_passport
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.yaml import read_facts, read_yaml
 from stackchoice.load.journal import read_events
 from stackchoice.load.traffic import read_traffic
 from stackchoice.own_rates import own_rates
-from stackchoice.passports import import_file, load_arms, read_declared_file
+from stackchoice.passports import import_file, load_arms
 from stackchoice.read import inspect_checkpoint
 from stackchoice.read.log_reader import read_log
 from stackchoice.score import score_file
@@ -35,11 +38,19 @@ LONG = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 class Reader(NamedTuple):
-    """How a file is read, how its name ends, and one that is right."""
+    """How a file is read, how its name ends, one that is right, and whose errors it has."""
 
     read: Callable[[Path], Any]
     ends: tuple[str, ...]
     good: bytes
+    by: Any = None
+
+    @property
+    def errors(self) -> set[str]:
+        """Names of the errors that the docstring's section Raises promises."""
+        section = (inspect.getdoc(self.by or self.read) or "").partition("Raises\n------\n")[2]
+        section = section.partition("\n\n")[0]
+        return set(re.findall(r"\w+Error", " ".join(re.findall(r"(?m)^\S.*$", section))))
 
 
 def lines(*rows: Any) -> bytes:
@@ -64,24 +75,23 @@ READERS = {
     "scenario": Reader(load_scenario, (".yaml",), SCENARIO),
     "yaml": Reader(read_yaml, (".yaml",), SCENARIO),
     "facts": Reader(read_facts, (".yaml",), (DATA / "links.yaml").read_bytes()),
-    "declared": Reader(read_declared_file, (".yaml",), b"driver: 1\n"),
     "canaries": Reader(lambda p: load_canaries(str(p), "m"), (".yaml",),
-                       (DATA / "canaries" / "basic.yaml").read_bytes()),
-    "passport": Reader(Passport.load, (".json",), PASSPORT),
-    "arms": Reader(lambda p: load_arms([p]), (".json",), PASSPORT),
+                       (DATA / "canaries" / "basic.yaml").read_bytes(), load_canaries),
+    "passport": Reader(Passport.load, (".json",), PASSPORT, load_passport),
+    "arms": Reader(lambda p: load_arms([p]), (".json",), PASSPORT, load_arms),
     "import": Reader(import_file, (".json", ".jsonl", ".csv", ".md", ".txt"), BENCH),
     "rates": Reader(own_rates, (".csv", ".json"), RATES),
     "log": Reader(lambda p: read_log(p, FACTS.memory), (".log", ".jsonl"),
-                  next((DATA / "samples").glob("*.log")).read_bytes()),
+                  next((DATA / "samples").glob("*.log")).read_bytes(), read_log),
     "checkpoint": Reader(lambda p: inspect_checkpoint(p, FACTS),
-                         (".json", ".gguf", ".safetensors"), CONFIG),
+                         (".json", ".gguf", ".safetensors"), CONFIG, inspect_checkpoint),
     "config": Reader(model_of_config, (".json",), CONFIG),
     "questions": Reader(score_file, (".jsonl",),
                         (DATA / "cases.jsonl").read_bytes().split(b"\n")[0]),
     "traffic": Reader(lambda p: measure_log(p, FACTS), (".jsonl", ".json", ".csv", ".jsonl.gz"),
-                      lines(*REQUESTS)),
+                      lines(*REQUESTS), measure_log),
     "replay": Reader(read_traffic, (".jsonl", ".csv"), lines(*REQUESTS)),
-    "journal": Reader(lambda p: list(read_events(p)), (".jsonl",), lines(*REQUESTS)),
+    "journal": Reader(lambda p: list(read_events(p)), (".jsonl",), lines(*REQUESTS), read_events),
 }  # fmt: skip
 
 ODD = st.sampled_from([0, -1, 1, 2**31, 2**63, 10**400, -0.0, 1e308, float("inf"), float("nan"), "",
@@ -175,6 +185,9 @@ def check(reader: Reader, folder: Path, end: str, raw: bytes) -> None:
     try:
         reader.read(path)
     except StackchoiceError as error:
-        text = str(error)
-        assert text.isprintable(), text
-        assert len(text) < 4000
+        refused, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
+    else:
+        return
+    assert refused.isprintable(), refused
+    assert len(refused) < 4000
+    assert kinds & reader.errors, refused

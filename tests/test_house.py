@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,13 @@ def test_public_names_exist():
     for name in stackchoice.__all__:
         assert hasattr(stackchoice, name)
     assert len(stackchoice.__all__) <= 18  # about fifteen
+
+
+def test_the_command_line_starts_without_what_only_some_commands_need():
+    """Every command pays for what is imported at the top of any of them."""
+    asked = "import sys, stackchoice.cli; print({'numpy', 'pydantic', 'yaml'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
 
 
 def test_nothing_in_the_tree_looks_unfinished():

@@ -16,14 +16,15 @@ from passport_samples import arm, sample
 from stackchoice.arm_identity import arm_identity
 from stackchoice.compare import fairness
 from stackchoice.confirm import Passport, PassportError, Plan
-from stackchoice.confirm.account import read_account
-from stackchoice.confirm.assess import _identified, _same_process
+from stackchoice.confirm.account import counters_of, read_account
+from stackchoice.confirm.assess import _identified
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
-from stackchoice.confirm.results import Results, cache_state
+from stackchoice.confirm.results import Results, cache_state, counted
+from stackchoice.confirm.same import same_process
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
@@ -157,6 +158,24 @@ def test_vllms_account():
     assert read_account({"/metrics": printed}).kv_pool_tokens == 777
 
 
+def test_counters_prove_a_cold_cache_where_answers_do_not_tell():
+    text = ('vllm:num_preemptions_total{engine="0"} 3\nvllm:num_preemptions_total{engine="1"} 1\n'
+            'vllm:prefix_cache_queries_total{engine="0"} 1000.0\nvllm:prefix_cache_hits_total 500\n'
+            'other:num_preemptions_total 9\n')  # fmt: skip
+    before = counters_of(text)
+    assert before == {"preemptions": 4, "prefix_queries": 1000, "prefix_hits": 500}
+    after = {"preemptions": 6, "prefix_queries": 3000, "prefix_hits": 505}
+    moved = counted([(before, after), (after, {**after, "prefix_queries": 4000})])
+    assert (moved.preemptions, moved.cached_share) == (2, 5 / 3000)
+    words, word = cache_state(Plan(), None, moved.cached_share)
+    assert (word, "by the server's counters" in words) == ("cold", True)
+    assert cache_state(Plan(), 0.5, moved.cached_share)[1] == "partly warm"
+    assert cache_state(Plan(), None, None)[1] == "meant cold"
+    # A server that was started anew counts from zero: nothing is known then.
+    assert counted([(after, before)]).preemptions is None
+    assert counted([]) == counted([({}, {})])
+
+
 def test_llamacpps_account():
     props = {"default_generation_settings": {"n_ctx": 2048, "params": {"temperature": 0.8}},
              "total_slots": 4, "model_path": "/home/ana/m.gguf", "chat_template": "x",
@@ -205,12 +224,12 @@ def test_a_server_that_was_started_anew_is_noticed():
     def seen(step, at, launch=0):
         return {"step": step, "launch": launch, "server": {"started_at_s": at}}
 
-    assert _same_process([seen("server", 1.0), seen("server_after", 1.0)]) is True
-    assert _same_process([seen("server", 1.0), seen("server_after", 2.0)]) is False
-    assert _same_process([seen("server", 1.0), seen("server_after", None)]) is None
+    assert same_process([seen("server", 1.0), seen("server_after", 1.0)]) is True
+    assert same_process([seen("server", 1.0), seen("server_after", 2.0)]) is False
+    assert same_process([seen("server", 1.0), seen("server_after", None)]) is None
     two = [seen("server", 1.0), seen("server_after", 1.0), seen("server", 2.0, 1),
            seen("server_after", 2.0, 1)]  # fmt: skip
-    assert _same_process(two) is True
+    assert same_process(two) is True
 
 
 @pytest.mark.parametrize(

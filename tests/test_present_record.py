@@ -1,15 +1,18 @@
 """The Markdown record: MADR's order, and nobody's text is Markdown in it."""
 
+import json
 from datetime import date
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.errors import ReportError
-from stackchoice.present.record import decision_record, plain
+from stackchoice.facts import data_dir
+from stackchoice.present.record import SCHEMA_FILE, decision_record, plain, schema_text
 from stackchoice.present.render import outputs
 
 MADR = ("## Context and problem statement", "## Decision drivers", "## Considered options",
@@ -77,3 +80,15 @@ def test_a_path_chooses_its_format_and_a_folder_gets_all(tmp_path):
     ]  # fmt: skip
     with pytest.raises(ReportError, match=r"no \.docx file; end it in one of"):
         outputs("n", [Path("a.docx")])
+
+
+def test_a_decision_is_written_as_the_published_schema_says():
+    text = (data_dir() / SCHEMA_FILE).read_text(encoding="utf-8")
+    assert text == schema_text(), "run: python -m stackchoice.present.record > data/" + SCHEMA_FILE
+    schema = json.loads(text)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    for name in ("json-chat", "spiky-volume", "apple-one-user"):
+        written = json.loads(decide(load_scenario(name), load_facts()).model_dump_json())
+        validator.validate(written)
+        assert list(validator.iter_errors({**written, "options": "none"}))

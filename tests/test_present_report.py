@@ -1,10 +1,16 @@
 """The report: complete, escaped, self-contained, and never half written."""
 
+import os
+import re
+import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from datetime import date
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pypdf
 import pytest
@@ -26,6 +32,8 @@ from stackchoice.present.report import SECTIONS, Report, prepare
 from stackchoice.present.text import CLASSES
 
 HOSTILE = "<script>alert(1)</script></style><img src=http://evil.example/x>"
+#: Colour, a link and a change of direction, in a terminal or an editor.
+MARKS = "\x1b[31m\x1b]8;;http://evil.example\x07\u202e\u2066\x9b2J"
 SHIPPED = sorted(path.stem for path in (data_dir() / "scenarios").glob("*.yaml"))
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -126,6 +134,15 @@ def test_json_is_the_decision_itself(rendered, facts):
     assert decision.model_dump_json(indent=2) + "\n" == rendered["json"].read_text("utf-8")
 
 
+@pytest.mark.parametrize("end", ["html", "json", "md"])
+def test_the_committed_samples_are_what_the_present_code_renders(rendered, end):
+    """Dates apart; ``make sample`` renders them anew."""
+    sample = Path(__file__).parents[1] / "reports" / f"sample.{end}"
+    days = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+    committed, now = (days.sub("DAY", p.read_text("utf-8")) for p in (sample, rendered[end]))
+    assert committed == now, "run make sample"
+
+
 def test_page_is_one_offline_file_without_code_or_widgets(rendered):
     html = rendered["html"].read_text(encoding="utf-8")
     page = Page(html)
@@ -194,8 +211,8 @@ def test_a_scenario_without_answer_says_so(facts, changed):
 
 def test_hostile_text_is_escaped_everywhere(tmp_path, changed, passport):
     scenario = changed(
-        "json-chat", title=HOSTILE, situation=HOSTILE, team__upgrades=HOSTILE,
-        workload__users={"value": 200, "from": HOSTILE, "answered_by": HOSTILE},
+        "json-chat", title=HOSTILE, situation=HOSTILE + MARKS, team__upgrades=HOSTILE,
+        workload__users={"value": 200, "from": HOSTILE, "answered_by": HOSTILE + MARKS},
         current={"what": HOSTILE}, candidates__stated_budget__from=HOSTILE,
     )  # fmt: skip
     path = save_scenario(scenario, tmp_path / "hostile.yaml")
@@ -208,6 +225,8 @@ def test_hostile_text_is_escaped_everywhere(tmp_path, changed, passport):
     assert page.tags.count("style") == html.count("</style>") == 1
     assert page.loads == []
     assert HOSTILE in page.words["decision"]
+    for text in (html, files["md"].read_text(encoding="utf-8")):
+        assert all(c.isprintable() or c == "\n" for c in text)
 
 
 def test_live_run_shows_verdict_interval_measurement_and_canaries(tmp_path, passport):
@@ -320,6 +339,20 @@ def test_a_folder_that_cannot_be_made_is_a_reason(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ReportError, match="cannot be written"):
         written("json-chat", tmp_path / "file")
+
+
+def test_a_killed_report_leaves_nothing_where_reports_go(tmp_path):
+    out, work = tmp_path / "out", tmp_path / "work"
+    work.mkdir()
+    command = [sys.executable, "-m", "stackchoice.cli", "report", "json-chat", "-o", str(out)]
+    env = {**os.environ, "TMPDIR": str(work)}
+    with subprocess.Popen(command, env=env, start_new_session=True) as running:
+        end = time.monotonic() + 120
+        while time.monotonic() < end and not list(work.glob("stackchoice-report-*")):
+            time.sleep(0.02)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert list(work.glob("stackchoice-report-*"))  # it was at work
+    assert list(out.iterdir()) == []
 
 
 def test_an_unknown_section_is_an_error(report):

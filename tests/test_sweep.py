@@ -4,9 +4,12 @@ import random
 
 import pytest
 
+from stackchoice.choose.against import moves
 from stackchoice.facts.allocation import release_order
+from stackchoice.facts.records import SEEN_BY
 from stackchoice.fit.admission import admit
 from stackchoice.fit.memory import GB, usable_bytes
+from stackchoice.fit.path.support import caught_up
 from stackchoice.fit.sweep import STATUS, sweep, tally
 
 MODELS = ["Qwen/Qwen3.8-27B", "meta-llama/Llama-3.1-8B", "openai/gpt-oss-20b",
@@ -70,3 +73,20 @@ def test_it_reads_as_a_frame(facts):
     assert set(table["status"]) <= set(STATUS)
     newest = table[(table["release"] == "vllm 0.33.0") & (table["artifact"] == "Qwen/Qwen3.8-27B")]
     assert newest["live_sequences"].item() == 32
+
+
+def test_an_architecture_that_an_older_release_may_have_is_open_before_the_one_that_was_seen(facts):
+    """``by X``: X was seen to have it and no older one was read."""
+    engine, name = next(
+        (e, name) for e in facts.engines.values() for name, since in e.architectures.items()
+        if (since.value or "").startswith(SEEN_BY)
+    )  # fmt: skip
+    seen = engine.architectures[name].value.removeprefix(SEEN_BY)
+    assert engine.implements(name, seen) == (True, "")
+    assert engine.implements(name, "0.0.1") == (None, "")
+    config = {"architectures": [name]}
+    for release, answer in ((seen, "yes"), ("0.0.1", "unknown")):
+        found = {f.name: f for f in caught_up(config, engine.id, release, facts)}["registered"]
+        assert (found.answer, found.since) == (answer, "")
+    older, newer = (engine.latest.model_copy(update={"version": v}) for v in ("0.0.1", seen))
+    assert f"implements {name}" not in moves(facts, engine, older, newer)

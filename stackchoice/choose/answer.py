@@ -79,7 +79,7 @@ class Answer:
     @property
     def offer(self) -> Offer | None:
         """What the best seller offers."""
-        return self.bought and self.bought[1]
+        return self.bought[1] if self.bought else None
 
     @cached_property
     def candidates(self) -> list[Candidate]:

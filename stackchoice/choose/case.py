@@ -41,6 +41,11 @@ class Case:
     def __getitem__(self, path: str) -> Any:
         return self._inputs[path].value
 
+    def assumed(self, name: str) -> float:
+        """Return the middle value of a named assumption."""
+        value: float | None = self._assumptions[name].datum.value
+        return self.facts.assumed(name) if value is None else value  # which says what is wrong
+
     @cached_property
     def facts(self) -> Facts:
         """The fact base; what is read of its assumptions is noted in a sub-result."""
@@ -59,7 +64,7 @@ class Case:
     @cached_property
     def flow(self) -> Traffic:
         """Arrival rates and tokens per request that follow from the inputs."""
-        return Traffic(self.point, self.facts)
+        return Traffic(self)
 
     def moved(self, values: dict[str, Any]) -> Case:
         """Return the case with some inputs at other values."""

@@ -98,7 +98,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
     users = case["workload.users"]
     if case.scenario.workload.purpose == "serving" and users is not None and users > 1:
-        batches, _ = engine.has("continuous_batching")
+        batches = case.recall(
+            ("batches", engine.id), lambda _: engine.has("continuous_batching")[0]
+        )
         yield "workload shape", batches, (
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"

@@ -107,7 +107,8 @@ def compare(
         for line in lines
         for what, usd in (("", line.infrastructure_usd), ("_with_people", _with_people(line)))
     }
-    backends = [case.facts.machines[c.id].backend for c in case.scenario.candidates.machines]
+    machines = [case.facts.machines[c.id] for c in case.scenario.candidates.machines]
+    backends: list[str] = [machine.backend for machine in machines]
     found = Cost(
         volume=tokens,
         managed_usd_per_mtok=_usd_per_mtok(offer, tokens),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from stackchoice.facts.load import Facts
 from stackchoice.fit.prefix import ReuseRule
-from stackchoice.scenario import Point
+
+if TYPE_CHECKING:
+    from stackchoice.choose.case import Case
 
 SECONDS_PER_HOUR = 3600
 
@@ -17,44 +19,44 @@ class Traffic:
     Worked out when asked for, so that a sub-result depends on the inputs that it uses and no more.
     """
 
-    def __init__(self, point: Point, facts: Facts) -> None:
-        self._point, self._facts = point, facts
+    def __init__(self, case: Case) -> None:
+        self._case = case
 
     @cached_property
     def mean_per_s(self) -> float | None:
         """Requests a second, averaged over the active hours."""
-        per_day = self._point.requests_per_day
-        hours = self._point["workload.active_hours_per_day"]
+        per_day = self._case.point.requests_per_day
+        hours = self._case["workload.active_hours_per_day"]
         return per_day / (hours * SECONDS_PER_HOUR) if per_day and hours else None
 
     @cached_property
     def peak_per_s(self) -> float | None:
         """Requests a second at the peak."""
-        mean, peak = self.mean_per_s, self._point["workload.peak_factor"]
+        mean, peak = self.mean_per_s, self._case["workload.peak_factor"]
         return mean * peak if mean and peak else None
 
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""
-        tokens: float | None = self._point["workload.input_tokens"]
+        tokens: float | None = self._case["workload.input_tokens"]
         return tokens
 
     @cached_property
     def output_tokens(self) -> float | None:
         """Tokens of a reply, reasoning among them."""
-        tokens: float | None = self._point["workload.output_tokens"]
+        tokens: float | None = self._case["workload.output_tokens"]
         return tokens
 
     @cached_property
     def context_tokens(self) -> int | None:
         """The length that one request may reach."""
-        tokens: int | None = self._point["workload.context_tokens"]
+        tokens: int | None = self._case["workload.context_tokens"]
         return tokens
 
     @cached_property
     def shared_tokens(self) -> float | None:
         """Tokens of the beginning that all requests share."""
-        tokens: float | None = self._point["workload.shared_prefix_tokens"]
+        tokens: float | None = self._case["workload.shared_prefix_tokens"]
         return tokens
 
     @cached_property
@@ -83,30 +85,30 @@ class Traffic:
         if tokens_in is None:
             return None
         found = found_tokens / tokens_in if tokens_in else 0
-        turns = self._point["workload.turns_per_session"] or 1
+        turns = self._case["workload.turns_per_session"] or 1
         # The first turn of a session resends nothing.
-        resent = (self._point["workload.resent_share"] or 0) * (turns - 1) / turns
+        resent = (self._case["workload.resent_share"] or 0) * (turns - 1) / turns
         return tokens_in * (1 - min(1.0, found)) * (1 - resent)
 
     @cached_property
     def spares(self) -> int:
         """Replicas that may be down at the peak; none where nobody asked for any."""
-        return int(self._point["workload.spare_replicas"] or 0)
+        return int(self._case["workload.spare_replicas"] or 0)
 
     @cached_property
     def cap(self) -> float:
         """The share of its rate that a replica may be loaded to."""
-        return self._facts.assumed("utilisation_cap")
+        return self._case.assumed("utilisation_cap")
 
     @cached_property
     def tail(self) -> float:
         """The share of requests that may wait longer than :meth:`wait_s`."""
-        return self._facts.assumed("queue_tail_share")
+        return self._case.assumed("queue_tail_share")
 
     def wait_s(self, prefill_s: float) -> float:
         """How long a request may wait for a slot: what the first token's limit leaves, if any."""
-        limit = self._point["workload.ttft_p99_s"]
+        limit = self._case["workload.ttft_p99_s"]
         if limit is None:
-            return self._facts.assumed("queue_wait_s")
+            return self._case.assumed("queue_wait_s")
         left_s: float = max(0.0, limit - prefill_s)
         return left_s

@@ -10,7 +10,6 @@ import typer
 
 from stackchoice.commands.options import JsonFlag, ScenarioArg
 from stackchoice.errors import InputError
-from stackchoice.facts.yaml import shown_lines
 
 
 def decide_command(
@@ -97,6 +96,7 @@ def report_command(
 ) -> None:  # fmt: skip
     """Render the report for the review meeting: one offline page, record, JSON, PDF."""
     from stackchoice.commands.summary import summary
+    from stackchoice.facts.yaml import shown_lines
     from stackchoice.passports import find
     from stackchoice.present.render import outputs, render_report
     from stackchoice.scenario import load_scenario

@@ -46,6 +46,13 @@ PACKAGE = re.compile(
     r"cutlass)[\w.-]*$"
 )
 SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+([-+.\deEinfNa]+)", re.M)
+#: Counters of vLLM, summed over its engines, by their names with and without the device in them:
+#: https://docs.vllm.ai/en/v0.32.0/usage/metrics/ (read 2026-11). Prefix counts are in tokens.
+COUNTERS = {
+    "num_preemptions": "preemptions",
+    "prefix_cache_hits": "prefix_hits", "gpu_prefix_cache_hits": "prefix_hits",
+    "prefix_cache_queries": "prefix_queries", "gpu_prefix_cache_queries": "prefix_queries",
+}  # fmt: skip
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -189,6 +196,16 @@ def _llamacpp(texts: Mapping[str, str], take: Any) -> None:
         sizes = [count_of(s.get("n_ctx")) for s in listed]
         if sizes[0] and all(s == sizes[0] for s in sizes):
             take("/slots", context_tokens=sizes[0])
+
+
+def counters_of(text: str) -> dict[str, float]:
+    """Sum the counters of ``/metrics`` that a load moves; empty where there are none."""
+    found: dict[str, float] = {}
+    for name, _, value in SAMPLE.findall(text[:MAX_CHARACTERS]):
+        item = COUNTERS.get(name.rpartition(":")[2].removesuffix("_total"))
+        if item and name.startswith("vllm:"):
+            found[item] = found.get(item, 0.0) + (_number(value) or 0.0)
+    return found
 
 
 def _metrics(text: str, take: Any) -> None:

@@ -20,6 +20,7 @@ from stackchoice.confirm.results import (
     Discard,
     Results,
     cached_share,
+    counted,
     discard_reason,
     summarise,
 )
@@ -169,6 +170,8 @@ def _validity(
     shares = cached_share(samples)
     server = identity.server or ServerInfo()
     counts = Counter(s.failure for s in samples if s.failure)
+    moved = counted([(e["before"], e["after"]) for e in events if e["step"] == "counted"])
+    seen = moved.cached_share if shares is None else shares
     return Validity(
         valid=not reasons,
         partial=partial,
@@ -177,7 +180,8 @@ def _validity(
         client=client,
         floor=floor,
         warnings=[
-            *_warnings(events, results, identity, shares, [*before, *after]),
+            *_warnings(events, results, identity, seen, [*before, *after]),
+            *_preempted(moved.preemptions),
             *probes.warnings,
         ],
         cache_probe=probes.cache,
@@ -209,12 +213,19 @@ def _validity(
         same_model_after=named,
         same_process_after=process,
         largest_cached_share=shares,
+        counted_cached_share=moved.cached_share,
+        preemptions=moved.preemptions,
     )
 
 
 def _most_in_flight(results: Results) -> float | None:
     health = [r.health for r in results.repetitions if r.health]
     return max((h.achieved_concurrency for h in health if h.achieved_concurrency), default=None)
+
+
+def _preempted(times: int | None) -> list[str]:
+    what = "preemptions while the load was on: the cache did not hold all requests at once"
+    return [f"{times} {what}"] if times else []
 
 
 def _warnings(

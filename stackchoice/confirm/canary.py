@@ -185,7 +185,7 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
 
     Raises
     ------
-    FactsError
+    FactsError, YamlError
         When there is no such set, a file is malformed, or none counts for this model.
     """
     paths = _paths(name, folder or data_dir() / "canaries")

@@ -19,7 +19,7 @@ from typing import Any
 from stackchoice.confirm.canary import Canary, load_canaries
 from stackchoice.confirm.judged import judge
 from stackchoice.confirm.probes import Prober
-from stackchoice.confirm.serverinfo import ServerInfo, ask_server, refused_key
+from stackchoice.confirm.serverinfo import ServerInfo, ask_counters, ask_server, refused_key
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.load.aiperf_run import AiperfRun
@@ -77,7 +77,11 @@ class Launch:
             drive = self.load.drive_reference if isinstance(self.load, AiperfRun) else None
             floor = measure_floor(self.plan, service, drive)
             self.emit({"step": "floor", "launch": self.launch, "floor": floor.model_dump()})
+        before = ask_counters(self.endpoint, self.plan.limits)
         self.load.load(service)
+        if before:
+            after = ask_counters(self.endpoint, self.plan.limits)
+            self.emit({"step": "counted", "before": before, "after": after})
         with contextlib.suppress(InputError):  # the spend cap may be reached by now
             self._canary(canaries[0], "canary_after")
         try:

@@ -116,6 +116,8 @@ class Validity(Record):
     same_model_after: bool | None = None
     same_process_after: bool | None = None
     largest_cached_share: float | None = None
+    counted_cached_share: float | None = None
+    preemptions: int | None = None
 
     @property
     def correctness(self) -> Literal["passed", "failed", "unknown"]:

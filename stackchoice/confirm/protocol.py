@@ -24,8 +24,9 @@ def protocol_of(
 ) -> Protocol:  # fmt: skip
     """Return the protocol of a run from its events."""
     cached = validity.largest_cached_share
-    cache, state = cache_state(plan, cached)
-    if cached is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
+    cache, state = cache_state(plan, cached, validity.counted_cached_share)
+    known = cached if cached is not None else validity.counted_cached_share
+    if known is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
         state, cache = "cold", "cold: no prefix cache, by the probe of repeated prefixes"
     canaries = load_canaries(plan.canaries, model)
     stamps = [e["started_at"] for e in events if "started_at" in e]

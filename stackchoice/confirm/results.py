@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from stackchoice.facts.datum import Evidence, Record
@@ -177,9 +177,42 @@ def cached_share(samples: Sequence[Sample]) -> float | None:
     return max(shares, default=None)
 
 
-def cache_state(plan: Plan, cached: float | None) -> tuple[str, str]:
-    """Return the state of the prefix cache in words and as one word, by what the server counted."""
+class Counted(Record):
+    """What the server's own counters moved by while the load was on, others' traffic included."""
+
+    preemptions: int | None = None
+    cached_share: float | None = None
+
+
+def counted(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> Counted:
+    """Sum counters (before, after) over launches; a counter that fell was of another process."""
+    moved: dict[str, float | None] = {}
+    for before, after in pairs:
+        for name, start in before.items():
+            step, so_far = after.get(name, -1.0) - start, moved.get(name, 0.0)
+            moved[name] = None if step < 0 or so_far is None else so_far + step
+    asked, hits, stopped = (moved.get(n) for n in ("prefix_queries", "prefix_hits", "preemptions"))
+    share = hits / asked if asked and hits is not None else None
+    return Counted(preemptions=None if stopped is None else round(stopped), cached_share=share)
+
+
+def cache_state(
+    plan: Plan, cached: float | None, by_counters: float | None = None
+) -> tuple[str, str]:
+    """Return the state of the prefix cache in words and as one word, by what the server counted.
+
+    Parameters
+    ----------
+    cached
+        The largest share of a prompt, from ``cached_tokens`` of single answers.
+    by_counters
+        The share of all prompts, from the server's counters, where answers do not tell.
+    """
     same = plan.prompts == "same"
+    source = "at most {:.1%} of a prompt from cache"
+    if cached is None and by_counters is not None:
+        cached = by_counters
+        source = "{:.1%} of all prompt tokens from cache, by the server's counters"
     if cached is None:
         meant = ("meant warm (one prompt sent again and again)" if same
                  else "meant cold (nonce first in every prompt)")  # fmt: skip
@@ -188,4 +221,4 @@ def cache_state(plan: Plan, cached: float | None) -> tuple[str, str]:
     word = "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
     if same and cached >= WARM_SHARE:
         word = "warm"
-    return f"{word}: at most {cached:.1%} of a prompt from cache", word
+    return f"{word}: {source.format(cached)}", word

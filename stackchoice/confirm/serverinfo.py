@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, read_account
+from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, counters_of, read_account
 from stackchoice.confirm.account import ServerInfo as ServerInfo
 from stackchoice.errors import EndpointError
 from stackchoice.load.endpoint import Endpoint
@@ -27,6 +27,11 @@ def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
         if text:
             texts[path] = text
     return read_account(texts, headers, endpoint.model)
+
+
+def ask_counters(endpoint: Endpoint, limits: Limits) -> dict[str, float]:
+    """Ask for the counters that a load moves; empty where the server has none."""
+    return counters_of(_get(endpoint, f"{endpoint.root}/metrics", limits)[0])
 
 
 def _get(

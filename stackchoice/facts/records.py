@@ -190,7 +190,7 @@ class Engine(Record):
         return Datum[bool](value=there, evidence=fact.evidence, source=fact.source, note=fact.note)
 
     def _since(
-        self, table: dict[str, Datum[str]], key: str, release: str | None = None
+        self, table: dict[str, Datum[str]], key: str, release: str | None
     ) -> tuple[bool | None, str]:
         since = table.get(key, Datum[str]()).value
         if since is None:

@@ -204,10 +204,10 @@ def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> i
     if loads is False:
         return NO_FORMAT
     architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]
-    implemented, _ = engine.implements(architecture, version)
-    if implemented is False:
+    there, _ = engine.implements(architecture, version)
+    if there is False:
         return NO_ARCHITECTURE
-    return UNKNOWN if loads is None or implemented is None else None
+    return UNKNOWN if loads is None or there is None else None
 
 
 def tally(found: Sweep) -> Iterator[tuple[str, int]]:

@@ -13,7 +13,11 @@ from stackchoice.load.untrusted import parse_json
 
 _COOKIE = re.compile(rb"(?i)(\nset-cookie:[ \t]*)([^\r\n]+)")
 _CHUNKED = re.compile(rb"(?i)\ntransfer-encoding:[^\r\n]*chunked")
-_STRING = re.compile(rb'"(\w+)"\s*:\s*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
+#: Texts of an answer that are put together from its events, and those that an error is in.
+_STRING = re.compile(
+    rb'"(content|reasoning|reasoning_content|text|refusal|arguments|name|model|finish_reason|message'
+    rb'|detail|error)"\s*:\s*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
+)
 #: Names of environment variables whose values are nobody's business.
 _NAMED = re.compile(r"(?i)key|token|secret|passw")
 #: Shorter ones are placeholders, and would be found in anything.

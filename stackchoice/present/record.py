@@ -1,7 +1,11 @@
-"""The decision as a Markdown record, in the order of MADR (adr.github.io/madr)."""
+"""The decision as a Markdown record, in the order of MADR (adr.github.io/madr), and its schema.
+
+``python -m stackchoice.present.record > data/schemas/decision.schema.json`` publishes the schema.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from typing import Any
@@ -16,6 +20,8 @@ from stackchoice.scenario import Scenario
 
 #: Longer than any sentence the product writes; a name can be anything.
 LONGEST = 2000
+#: The published schema, in the fact base's folder.
+SCHEMA_FILE = "schemas/decision.schema.json"
 
 
 def decision_record(
@@ -45,3 +51,12 @@ def plain(value: Any) -> str:
     line = re.sub(r"(?i)\b(https?|ftp|mailto)(:)", r"\1\\\2", line)
     line = re.sub(r"(?i)\b(www)(\.)", r"\1\\\2", line)
     return re.sub(r"^(\s*)([-+=]|\d+(?=[.)]))", r"\1\\\2", line) if line[:1] in "-+=" else line
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of a decision as a report writes it."""
+    return json.dumps(Decision.model_json_schema(mode="serialization"), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

@@ -31,6 +31,7 @@ from stackchoice.present.fields import (
     shown,
     written,
 )
+from stackchoice.present.keys import keys_stay
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
@@ -94,6 +95,8 @@ class ScenarioPanel(ipywidgets.VBox):
         self.other = text_field("Compare with (name or path)", scenario.name)
         self.compare_button = ipywidgets.Button(description="Compare", icon="columns")
         self.compare_button.on_click(lambda _: self.compare())
+        self.report_button = ipywidgets.Button(description="Write report", icon="file-text")
+        self.report_button.on_click(lambda _: self.report())
         self.more_button = ipywidgets.ToggleButton(description="More inputs", icon="chevron-down")
         self._read: dict[Path, str | None] = {}
         self._remember(self._target)
@@ -132,7 +135,7 @@ class ScenarioPanel(ipywidgets.VBox):
         else:
             self.view.value = comparison_table(found).html
 
-    def save(self) -> None:
+    def save(self) -> bool:
         """Write the scenario to the path in the field, under the name of that file.
 
         A report takes its file names and its passport by the scenario's name. A file that this
@@ -146,9 +149,26 @@ class ScenarioPanel(ipywidgets.VBox):
             self.scenario, self.decision = named, decide(named, self.facts)
         except StackchoiceError as error:
             self.message.value = error_html(f"{error}{self._differences(target)}")
+            return False
+        self._remember(target)
+        self.message.value = saved_html(path)
+        return True
+
+    def report(self) -> None:
+        """Save, and write the report of what is saved into ``reports/`` beside the notebook."""
+        from stackchoice.present.render import render_report
+
+        file = Path("reports") / f"{self._name}.html"
+        if not self.save():
+            return
+        self.message.value = status_html("Writing the report; some ten seconds ...")
+        try:
+            render_report(self._target, [file])
+        except StackchoiceError as error:
+            self.message.value = error_html(str(error))
         else:
-            self._remember(target)
-            self.message.value = saved_html(path)
+            link = Markup('Report written to <a href="{0}" target="_blank">{0}</a>')
+            self.message.value = status_html(link.format(file.as_posix()))
 
     def reload(self) -> None:
         """Take what stands in the file; what was changed here since is gone."""
@@ -242,8 +262,8 @@ class ScenarioPanel(ipywidgets.VBox):
             lambda change: setattr(rest.layout, "display", "flex" if change["new"] else "none"),
             names="value",
         )
-        doing = [self.answered_by, self.path, self.save_button, self.reload_button, self.other,
-                 self.compare_button]  # fmt: skip
+        doing = [self.answered_by, self.path, self.save_button, self.reload_button,
+                 self.report_button, self.other, self.compare_button]  # fmt: skip
         return [first, self.more_button, rest, ipywidgets.HBox(doing, layout=row)]
 
 
@@ -288,6 +308,7 @@ def _weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:
 
 def dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:
     """Return a choice of (label, value) pairs, the first where no value is given."""
+    keys_stay()
     return ipywidgets.Dropdown(
         options=options, value=options[0][1] if value is None else value, description=label,
         style=STYLE, layout=LAYOUT,
@@ -314,6 +335,9 @@ def error_html(message: str) -> str:
 
 def saved_html(path: Path) -> str:
     """Return where something was saved, escaped."""
-    return Markup('<p class="sc"><span class="saved" role="status">Saved to {}</span></p>').format(
-        shown_lines(str(path))
-    )
+    return status_html(f"Saved to {shown_lines(str(path))}")
+
+
+def status_html(text: str) -> str:
+    """Return what was done as one escaped line that a screen reader announces."""
+    return Markup('<p class="sc"><span class="saved" role="status">{}</span></p>').format(text)

@@ -1,4 +1,7 @@
-"""Record what the workshop falls back to: ``python -m stackchoice.workshop.record DAY``."""
+"""Record what is shown where no engine is installed: the workshop's runs and the sample passport.
+
+``python -m stackchoice.workshop.record DAY`` on a machine that does nothing else.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.trials import run, setups
 
 _PLAN = Plan(requests=4, output_tokens=48, prompt_words=160)
+#: The sample passport: small, and with every limit of the server proven.
+_SAMPLE = Plan(requests=5, output_tokens=32, prompt_words=24, floor=False,
+               probes=("cache", "context", "slots"))  # fmt: skip
 #: The load client's process, and its share of each second on the third claim.
 _CLIENT, _RUNS_S, _STOPPED_S = "stackchoice.confirm.load", 0.3, 0.7
 
@@ -61,11 +67,16 @@ def _take_turns_away(over: threading.Event) -> None:
                     child.resume()
 
 
-def _keep(name: str, plan: Plan) -> None:
-    with EmbeddedEngine() as engine:
+def record_sample() -> None:
+    """Measure the passport that the confirmation panel shows where nothing can be measured."""
+    _keep("embedded, recorded", _SAMPLE, file="../samples/embedded.passport.json", slots=2)
+
+
+def _keep(name: str, plan: Plan, *, file: str | None = None, slots: int = 1) -> None:
+    with EmbeddedEngine(slots=slots) as engine:
         passport = confirm(engine, plan=plan, arm=name)
     print(passport.arm, passport.label, *passport.validity.reasons, sep="\n  ")
-    _write(f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
+    _write(file or f"passports/{passport.arm}.json", passport.model_dump_json(indent=1))
 
 
 def _write(name: str, text: str) -> None:
@@ -77,3 +88,4 @@ def _write(name: str, text: str) -> None:
 if __name__ == "__main__":
     record_trials(sys.argv[1])
     record_arms()
+    record_sample()

@@ -132,7 +132,7 @@ def _since(label: str, known: Datum[str], engine_id: str, moment: Moment, facts:
     has = reached(moment, seen, engine_id, facts.kernels)
     if seen != known.value:  # an older release may have it as well
         return _feature(label, has or None, known, known.note)
-    return _feature(label, has, known, known.note, known.value)
+    return _feature(label, has, known, known.note, seen)
 
 
 def _cache(config: dict[str, Any], engine: Engine, release: str, facts: Facts) -> Feature:
