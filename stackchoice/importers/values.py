@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stackchoice.confirm import protocol
 from stackchoice.confirm.passport import Lengths
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.yaml import shown
@@ -100,12 +101,8 @@ def lengths(
     high: float | None = None,
 ) -> Lengths | None:  # fmt: skip
     """Return lengths from single requests, or from what is reported of them."""
-    known = sorted(v for v in values if v is not None)
-    if known:
-        found = spread_of(known)
-        assert found is not None
-        n, mean = len(known), sum(known) / len(known)
-        low, p50, high = known[0], found.median, known[-1]
+    if any(v is not None for v in values):
+        return protocol.lengths(values, asked)
     if asked is None and mean is None:
         return None
     return Lengths(asked=asked, n=n, mean=mean, low=low, p50=p50, high=high)

@@ -21,7 +21,6 @@ from stackchoice.load.untrusted import dict_of, text_of
 from stackchoice.load.wire import Exchange, Problem
 
 RECORDS = "profile_export_raw.jsonl"
-SUMMARY = "profile_export_aiperf.json"
 #: AIPerf loads a tokenizer in any case, and counts nothing with it here: tokens are the server's.
 TOKENIZER = {
     "tokenizer.json": {
