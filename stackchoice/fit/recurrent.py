@@ -48,8 +48,14 @@ def _gated_delta(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kimi_delta(text: dict[str, Any]) -> dict[str, Any]:
-    """Kimi Delta Attention (kimi_linear): one square matrix a head, three convolutions."""
-    inner = text["linear_attn_config"]
+    """Kimi Delta Attention (kimi_linear, glm5_next): one square matrix a head, three convolutions.
+
+    Kimi's own files keep its sizes in ``linear_attn_config``, Transformers' at the top.
+    """
+    inner = text.get("linear_attn_config") or {
+        "num_heads": text.get("linear_num_heads"), "head_dim": text.get("linear_head_dim"),
+        "short_conv_kernel_size": text.get("linear_conv_kernel_dim"),
+    }  # fmt: skip
     heads, size = need(inner, "num_heads"), need(inner, "head_dim")
     return {
         "kind": "kimi_delta",
@@ -132,6 +138,7 @@ def _first(text: dict[str, Any], *names: str) -> int:
 #: The config key that tells the kind, in the order they are tried.
 SHAPES = {
     "linear_attn_config": _kimi_delta,
+    "linear_num_heads": _kimi_delta,
     "layer_group_size": _lightning,
     "linear_num_value_heads": _gated_delta,
     "mamba_num_heads": _mamba2,
