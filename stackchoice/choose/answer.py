@@ -94,7 +94,7 @@ def answer(case: Case) -> Answer:
     Cases made from one another share sub-results: only what a moved input reaches is new.
     """
     tokens = volume(case)
-    judged, field, results = case.recall(("survey",), _survey)
+    judged, field, results, fit_unknown = case.recall(("survey",), _survey)
     alive = set(field.best)
     found_conflicts = conflicts(results, alive)
     rule, engine_id = _favourite(results, alive)
@@ -113,7 +113,7 @@ def answer(case: Case) -> Answer:
         case, ways, chosen=chosen, best_rule=rule, tied_with=None if seller else tied,
         pushes=results,
         sellers=[c for _, _, c in offered] or [nobody_sells(case)],
-        fit_unknown=not field.best and any(j.alive for j in judged),
+        fit_unknown=fit_unknown,
     )  # fmt: skip
     return Answer(
         case=case, judged=judged, offered=offered, chosen=chosen, best_rule=rule,
@@ -124,15 +124,17 @@ def answer(case: Case) -> Answer:
     )  # fmt: skip
 
 
-def _survey(case: Case) -> tuple[list[Judged], Field, list[PushResult]]:
-    """Judge everything and see where the rules point: what no price and no salary moves."""
+def _survey(case: Case) -> tuple[list[Judged], Field, list[PushResult], bool]:
+    """Judge everything and see where the rules point: what no price and no salary moves.
+
+    What is asked of the judged is asked here, so that what it reads is noted. Last comes whether
+    something survives of which nobody knows if it fits.
+    """
     veto = VETO if vetoed(case.scenario, case.point) else None
     judged = judge_all(case, veto)
     field = Field(judged)
     results = pushes(case.facts.rules, _situation(case, field))
-    if not field.best:  # looked at here, so that what it reads is noted
-        all(j.alive for j in judged)
-    return judged, field, results
+    return judged, field, results, not field.best and any(j.alive for j in judged)
 
 
 class Field:
@@ -164,8 +166,7 @@ class Field:
     @property
     def fastest_per_s(self) -> float | None:
         """Requests a second of the fastest configuration that can be chosen."""
-        alive = [j for j in self._fitting if j.alive]
-        pool = [j for j in alive if not j.unknown] or alive
+        pool = [j for j in self._fitting if j.proven] or [j for j in self._fitting if j.alive]
         rates = [j.site.replica.middle for j in pool if j.site and j.site.replica is not None]
         return max(rates, default=None)
 

@@ -90,13 +90,19 @@ class Site(Place):
 
         None where lengths or speed are not known.
         """
-        prefill = flow.prefill_at(self.reuse, end)
-        if prefill is None or not flow.output_tokens:
-            return None
-        return request_seconds(
-            self.speed, self.artifact, share=end, batch=batch, cache_bytes=self.cache_bytes,
-            prefill_tokens=prefill, output_tokens=flow.output_tokens,
-        )  # fmt: skip
+        return _seconds(self, self.speed, self.cache_bytes, flow, end, batch)
+
+
+def _seconds(
+    site: Site, speed: Speed, cache_bytes: int, flow: Traffic, end: str, batch: int
+) -> tuple[float, float] | None:
+    prefill = flow.prefill_at(site.reuse, end)
+    if prefill is None or not flow.output_tokens:
+        return None
+    return request_seconds(
+        speed, site.artifact, share=end, batch=batch, cache_bytes=cache_bytes,
+        prefill_tokens=prefill, output_tokens=flow.output_tokens,
+    )  # fmt: skip
 
 
 def places(case: Case) -> list[Place]:
@@ -206,15 +212,12 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
     kernels run, where a site knows their path.
     """
     flow, live, cache_bytes = case.flow, site.live_sequences, mean_cache_bytes(site, case)
-    stream = case.recall(
-        ("stream", site.number, site.operand), lambda here: _stream(site, here.facts)
-    )
+    which = site.number, site.operand
+    stream = case.recall(("stream", *which), lambda here: _stream(site, here.facts))
     speed = case.recall(
-        ("speed", site.number, site.operand, cache_bytes),
-        lambda _: stream.speed(cache_bytes=cache_bytes),
+        ("speed", *which, cache_bytes), lambda _: stream.speed(cache_bytes=cache_bytes)
     )
-    there = replace(site, cache_bytes=cache_bytes, speed=speed)
-    ends = [there.seconds(flow, end, live) if live else None for end in ENDS]
+    ends = [_seconds(site, speed, cache_bytes, flow, end, live) if live else None for end in ENDS]
     slow, middle, fast = ends
     replica = requests_per_s(ends, live or 0)
     reply = None

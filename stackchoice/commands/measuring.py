@@ -132,6 +132,8 @@ def confirm_command(
         raise EndpointError("--endpoint and --model go together; give both or neither")
     if no_raw and resume:
         raise InputError("--no-raw and --resume: nothing is kept to go on from; give one of them")
+    if runner_path is not None and runner == "stackchoice":
+        raise InputError("--runner-path: this client needs none; give --runner aiperf with it")
     load = _load(streams, rate, constant_rate, replay)
     if requests is None:
         requests = _lines(replay) if replay else max(5, 2 * (streams or 1))
@@ -145,9 +147,18 @@ def confirm_command(
         "canaries": canaries or ("full" if endpoint else "basic"),
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
-    if write_only:
+    if write_only is not None:
         if endpoint is None or model is None:
             raise EndpointError("--write-only: no endpoint; give --endpoint and --model")
+        useless = {"SCENARIO": scenario, "--spend-cap": spend_cap, "--launches": launches > 1,
+                   "--canaries": canaries, "--probe": probe, "--reference": reference, "--log": log,
+                   "--checkpoint": checkpoint, "--declare": declare, "--resume": resume,
+                   "--runner-path": runner_path, "--json": as_json}  # fmt: skip
+        if given := [name for name, value in useless.items() if value]:
+            raise InputError(
+                f"--write-only: AIPerf does nothing about {', '.join(given)}; leave it out, or "
+                "measure from here with --runner aiperf"
+            )
         from stackchoice.load.aiperf_job import write_job
         from stackchoice.load.endpoint import Endpoint
 

@@ -16,6 +16,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS: dict[str, Setting] = {"on": True, "true": True, "off": False, "false": False}
 #: More arms are a search, and every arm costs two runs.
 MOST_ARMS = 64
+MOST_ROUNDS = 100
 
 
 class Knob(Record):
@@ -82,7 +83,7 @@ def design(
     Raises
     ------
     InputError
-        When a knob stands twice, a pair names none, or the arms are too many.
+        When a knob stands twice, a pair names none, or arms or rounds are too many.
     """
     by_name = {knob.name: knob for knob in knobs}
     if not knobs:
@@ -109,6 +110,8 @@ def design(
         arms.append(Arm(id=name, settings={**base, **both}, role="interaction", knobs=pair))
     if len(arms) > MOST_ARMS:
         raise InputError(f"{len(arms)} arms: more than {MOST_ARMS}; sweep fewer values at a time")
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise InputError(f"{rounds} rounds: not possible; write 1 to {MOST_ROUNDS}")
     forth = list(range(len(arms)))
     order = tuple((forth + forth[::-1]) * rounds)
     return Design(knobs=tuple(knobs), arms=tuple(arms), order=order)
