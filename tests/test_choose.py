@@ -452,3 +452,33 @@ def test_a_configuration_on_several_devices_says_how_many(changed, facts):
     titles = [c.title for c in decision.candidates if c.machine]
     assert titles
     assert all("2 x H100 SXM 80GB" in title for title in titles)
+
+
+def test_a_replica_takes_the_fewest_devices_that_hold_it_where_nobody_says_how_many(changed, facts):
+    """141 GB of weights fit two 80 GB cards and not one; 73 GB fit one. Never taken in silence."""
+    bf16, fp8 = "meta-llama/Llama-3.3-70B-Instruct", "nvidia/Llama-3.3-70B-Instruct-FP8"
+
+    def decided(artifact, **more):
+        there = [{"id": "h100_sxm", "count": 2, **more}]
+        model = {"id": bf16, "artifacts": [artifact]}
+        return decide(
+            changed("json-chat", model=model, candidates__machines=there,
+                    workload__sampling_preset="", money__can_fund_devices=2,
+                    candidates__stated_budget=None, constraints__data_may_leave=False), facts
+        )  # fmt: skip
+
+    both, one = decided(bf16), decided(fp8)
+    assert (both.fit.devices, one.fit.devices) == (2, 1)
+    assert both.recommended is not None
+    assert both.runnable[0].machine.startswith("2 x ")
+    # 327,680 B a token: 80 layers of 8 heads of 128, keys and values of two bytes.
+    wide = decided(fp8, devices_per_replica=2).fit.rows[-1]
+    assert wide.bytes_per_sequence == 80 * 2 * 8 * 128 * 2 * 8192
+    told = f"on 2 the memory holds {wide.live_sequences} live sequences instead of "
+    for decision in (both, one):
+        assert "the fewest that hold it: assumed" in decision.fit.note
+        assert decision.fit.note in decision.held_fixed
+    assert told in one.fit.note
+    assert decided(bf16, devices_per_replica=2).fit.note == ""
+    alone = decided(bf16, devices_per_replica=1)
+    assert alone.recommended is None

@@ -151,7 +151,7 @@ def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp
     for path, value in {
         "model.id": "meta-llama/Llama-3.3-70B-Instruct",
         "candidates.machines.0.count": 2,
-        "candidates.machines.0.devices_per_replica": 2,
+        "candidates.machines.0.devices_per_replica": "2",
         "workload.users": "80",
     }.items():
         panel.fields[path].value = value

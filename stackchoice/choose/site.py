@@ -26,6 +26,7 @@ from stackchoice.fit import (
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cures import DEVICES
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -39,9 +40,13 @@ UNKNOWN_SPEED = Speed()
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """One artifact on one machine, before any arithmetic; ``number`` tells places apart."""
+    """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
+
+    ``devices`` is how many a replica takes: as stated, else the fewest that hold it.
+    """
 
     number: int
+    devices: int
     model: Model
     artifact: Artifact
     machine: Machine
@@ -50,7 +55,7 @@ class Place:
     @property
     def replicas_there(self) -> int:
         """How many replicas the candidate devices make."""
-        return max(1, self.choice.count // self.choice.devices_per_replica)
+        return max(1, self.choice.count // self.devices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,15 +110,50 @@ def places(case: Case) -> list[Place]:
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
     pairs = [(c, name) for c in case.scenario.candidates.machines for name in wanted]
     return [
-        Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
-              machine=case.facts.machines[choice.id])
+        _whole(Place(number=number, devices=choice.devices_per_replica or 1, model=model,
+                     artifact=model.artifact(name), choice=choice,
+                     machine=case.facts.machines[choice.id]), case)
         for number, (choice, name) in enumerate(pairs)
     ]  # fmt: skip
 
 
+def _whole(place: Place, case: Case) -> Place:
+    """Return the place with as many devices a replica as it needs, where nobody said how many.
+
+    The fewest of 1, 2, 4 and 8 that hold the weights and one request; where none does, the most
+    that are there. More than one server is never taken unasked.
+    """
+    choice = place.choice
+    if choice.devices_per_replica is not None or choice.count == 1:
+        return place
+    for several in (n for n in (1, *DEVICES) if n <= choice.count):
+        place = replace(place, devices=several)
+        if site_of(place, case).row.live_sequences != 0:
+            break
+    return place
+
+
+def devices_assumed(site: Site, case: Case) -> str:
+    """Say how many devices a replica takes where nobody said it, and what twice as many hold."""
+    here, wider = site.devices, site.devices * 2
+    if site.choice.devices_per_replica is not None or site.choice.count == 1:
+        return ""
+    said = (
+        f"a replica takes {here} of {site.choice.count} devices, the fewest that hold it: assumed, "
+        "since devices_per_replica is not given"
+    )
+    if wider > min(site.choice.count, DEVICES[-1]):
+        return said
+    place = replace(places(case)[site.number], devices=wider)
+    now, then = site.row.live_sequences, site_of(place, case).row.live_sequences
+    if now is None or then is None:
+        return said
+    return f"{said}; on {wider} the memory holds {then:,} live sequences instead of {now:,}"
+
+
 def site_of(place: Place, case: Case) -> Site:
     """Return the numbers of question 1 at a place, whatever the engine."""
-    return case.recall(("site", place.number), lambda here: _site(place, here))
+    return case.recall(("site", place.number, place.devices), lambda here: _site(place, here))
 
 
 def _site(place: Place, case: Case) -> Site:
@@ -125,7 +165,7 @@ def _site(place: Place, case: Case) -> Site:
         note = str(error)
     row = fit_row(
         "published checkpoint on the memory the machine has",
-        memory_bytes=usable_bytes(place.machine, place.choice.devices_per_replica),
+        memory_bytes=usable_bytes(place.machine, place.devices),
         weights_bytes=artifact.weights_bytes,
         workspace_bytes=workspace_bytes(case.facts),
         bytes_per_sequence=(layout and context and layout.bytes_per_sequence(context)) or None,
@@ -139,7 +179,7 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
-    devices, pool = site.choice.devices_per_replica, site.row.pool_bytes
+    devices, pool = site.devices, site.row.pool_bytes
     config = site.model.config.value or {}
     asked = case.recall(
         ("launch", engine.id, devices),
@@ -148,7 +188,8 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
         ),
     )
     admission = case.recall(
-        ("admission", engine.id, site.number, pool), lambda here: _admission(site, asked, here)
+        ("admission", engine.id, site.number, devices, pool),
+        lambda here: _admission(site, asked, here),
     )
     admits = admission.live_sequences if admission else None
     return replace(
@@ -165,7 +206,7 @@ def _admission(site: Site, asked: Launch, case: Case) -> Admission | None:
     if pool is None or pool <= 0 or not context:
         return None
     return admit_replica(
-        asked, site.machine, pool_bytes=pool, devices=site.choice.devices_per_replica,
+        asked, site.machine, pool_bytes=pool, devices=site.devices,
         context_tokens=context,
     )  # fmt: skip
 
@@ -181,7 +222,8 @@ def _reuse(asked: Launch) -> ReuseRule | None:
 def served(site: Site, case: Case) -> Site:
     """Return the site with one stream's speed, what a full replica serves, what the peak takes."""
     full = case.recall(
-        ("full", site.engine, site.number, site.live_sequences), lambda here: _full(site, here)
+        ("full", site.engine, site.number, site.devices, site.live_sequences),
+        lambda here: _full(site, here),
     )
     flow, replica, live = case.flow, full["replica"], site.live_sequences
     peak, slow, fast = flow.peak_per_s, full["slow_s"], full["fast_s"]
@@ -207,10 +249,10 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
     """
     flow, live, cache_bytes = case.flow, site.live_sequences, mean_cache_bytes(site, case)
     stream = case.recall(
-        ("stream", site.number, site.operand), lambda here: _stream(site, here.facts)
+        ("stream", site.number, site.devices, site.operand), lambda here: _stream(site, here.facts)
     )
     speed = case.recall(
-        ("speed", site.number, site.operand, cache_bytes),
+        ("speed", site.number, site.devices, site.operand, cache_bytes),
         lambda _: stream.speed(cache_bytes=cache_bytes),
     )
     there = replace(site, cache_bytes=cache_bytes, speed=speed)
@@ -236,7 +278,7 @@ def mean_cache_bytes(site: Site, case: Case) -> int:
 def stream_at(site: Site, facts: Facts) -> dict[str, Any]:
     """Return what a single stream on a site is, beside its model, artifact, machine and depth."""
     return {
-        "devices": site.choice.devices_per_replica, "operand": site.operand,
+        "devices": site.devices, "operand": site.operand,
         "classes": facts.speed_classes, "links": facts.links.values(),
         "interconnect": site.choice.interconnect,
     }  # fmt: skip
