@@ -475,6 +475,12 @@ def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_s
     tree["workload"]["users"]["value"] = 80
     few = decide(parse_scenario(tree), facts)
     assert "2 x H100" in few.best_self_hosted_configuration
-    assert any("not stated" in fact for step in decision.trace for fact in step.facts)
+    four_cards = few.fit.model_copy().note.partition("; on 4 the memory holds ")[2]
+    # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
+    assert int(four_cards.split()[0]) >= (4 * 80e9 - 141.2e9 - 1e9) // (
+        80 * 8 * 128 * 2 * 2 * 16384
+    )
+    assert "the fewest of those tried (1, 2, 4) that serve: assumed" in decision.fit.note
+    assert decision.fit.note in decision.held_fixed
     stated = changed("shared-prefix", candidates__machines=[{**four[0], "devices_per_replica": 2}])
     assert {c.devices for c in decide(stated, facts).candidates if c.engine == "vLLM"} == {2}

@@ -110,7 +110,7 @@ def _standings(case: Case) -> list[Standing]:
     """What the traffic does not move: how far each engine comes at each place."""
 
     def one(engine: Engine, place: Place) -> Standing:
-        key = ("standing", engine.id, place.number)
+        key = ("standing", engine.id, place.number, place.devices)
         return case.recall(key, lambda here: standing(here, engine, place))
 
     there = case.recall(("places",), places)

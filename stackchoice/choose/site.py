@@ -26,6 +26,7 @@ from stackchoice.fit import (
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cures import DEVICES
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -113,10 +114,9 @@ def places(case: Case) -> list[Place]:
     """Return every candidate artifact on every candidate machine, in every size of a replica."""
     model = case.facts.models[case.scenario.model.id]
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
-    most = int(case.facts.assumed("devices_in_a_replica"))
     found = [
         (choice, name, devices) for choice in case.scenario.candidates.machines
-        for name in wanted for devices in replica_sizes(choice, most)
+        for name in wanted for devices in replica_sizes(choice)
     ]  # fmt: skip
     return [
         Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
@@ -125,12 +125,32 @@ def places(case: Case) -> list[Place]:
     ]  # fmt: skip
 
 
-def replica_sizes(choice: MachineChoice, most: int) -> list[int]:
-    """Return how many devices a replica may take: as stated, else one and its doublings."""
+def replica_sizes(choice: MachineChoice) -> list[int]:
+    """Return how many devices a replica may take: as stated, else 1, 2, 4 and 8 are tried.
+
+    A replica over more than one server is never tried unasked.
+    """
     if choice.devices_per_replica is not None:
         return [choice.devices_per_replica]
-    doublings = (2**n for n in range(most.bit_length()))
-    return [size for size in doublings if size <= min(choice.count, most)]
+    return [size for size in (1, *DEVICES) if size <= choice.count]
+
+
+def devices_assumed(site: Site, case: Case) -> str:
+    """Say how many devices a replica takes where nobody said it, and what twice as many hold."""
+    sizes = replica_sizes(site.choice)
+    if site.choice.devices_per_replica is not None or len(sizes) == 1:
+        return ""
+    said = (
+        f"a replica takes {site.devices} of {site.choice.count} devices, the fewest of those tried "
+        f"({', '.join(map(str, sizes))}) that serve: assumed, since nobody said devices_per_replica"
+    )
+    wider = next((p for p in places(case) if p.devices == 2 * site.devices
+                  and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip
+    now = site.row.live_sequences
+    then = site_of(wider, case).row.live_sequences if wider else None
+    if now is None or then is None or wider is None:
+        return said
+    return f"{said}; on {wider.devices} the memory holds {then:,} live sequences instead of {now:,}"
 
 
 def site_of(place: Place, case: Case) -> Site:

@@ -8,7 +8,7 @@ from stackchoice.choose.answer import Answer
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.shape import Shape
-from stackchoice.choose.site import Site, places, served, site_of
+from stackchoice.choose.site import Site, devices_assumed, places, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
@@ -58,7 +58,7 @@ def fit_numbers(main: Answer) -> Fit:
         kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
-        note=site.cache_note,
+        note="; ".join(filter(None, [site.cache_note, devices_assumed(site, case)])),
     )  # fmt: skip
 
 
@@ -112,8 +112,6 @@ def _fit_steps(main: Answer) -> list[Step]:
     facts = [f"weights {row.weights_bytes:,} B" if row.weights_bytes else "weights unknown"]
     live = "unknown" if row.live_sequences is None else row.live_sequences
     facts.append(f"memory {row.memory_bytes:,} B" if row.memory_bytes else "memory unknown")
-    if site.choice.devices_per_replica is None and site.choice.count > 1:
-        facts.append("devices a replica takes: not stated; the fewest that serve were taken")
     steps = [
         Step(
             question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
