@@ -16,8 +16,9 @@ import typer
 from stackchoice.commands.options import JsonFlag, OutDir
 from stackchoice.errors import EndpointError, InputError, ScenarioError
 
-#: Fields of a spending cap whose option has another name.
-SPEND = {
+#: Fields of a plan whose option has another name.
+OPTIONS = {
+    "rate_per_s": "rate", "probes": "probe",
     "usd": "spend-cap", "usd_per_million_input_tokens": "input-price",
     "usd_per_million_output_tokens": "output-price",
 }  # fmt: skip
@@ -256,7 +257,8 @@ def plan_of(fields: dict[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         field = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "load")
-        name = "--" + SPEND.get(field, field).replace("_", "-")
+        field = "constant_rate" if "constant" in first["loc"] else field
+        name = "--" + OPTIONS.get(field, field).replace("_", "-")
         raise InputError(f"{name} {first['input']!r}: {first['msg']}; correct it") from None
 
 

@@ -60,6 +60,7 @@ class CommandEngine(Engine):
         self.model, self.settings, self.ready_path = model, dict(settings or {}), ready_path
         self.name, self.known = name, dict(known or {})
         self._port, self.folder = 0, folder
+        self.line(0)  # a place without a setting is said now
 
     @property
     def served_name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -61,7 +62,9 @@ def parse_knob(text: str) -> Knob:
         raise InputError(f"knob {text!r}: no name with values; write one like slots=1,4")
     if len(found) < 2:
         raise InputError(f"knob {text!r}: fewer than two values; the first is the baseline")
-    if len({repr(v) for v in found}) < len(found):
+    if endless := [v for v in found if isinstance(v, float) and not math.isfinite(v)]:
+        raise InputError(f"knob {text!r}: {endless[0]:g} is no setting; write a finite number")
+    if len({(isinstance(v, bool), v) for v in found}) < len(found):
         raise InputError(f"knob {text!r}: a value stands twice; name each once")
     return Knob(name=name.strip(), values=found)
 
