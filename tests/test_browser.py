@@ -216,7 +216,7 @@ def test_report_notebook_takes_a_name_and_keeps_it(notebook):
 def test_a_lesson_answers_what_is_typed(notebook):
     assert barred(notebook.page, OUTPUTS) == []
     cell = notebook.replace(
-        "token_bytes = None", f"token_bytes = {SOLVERS['memory.token']().value}"
+        "token_bytes = None", f"token_bytes = {SOLVERS['memory.token']().right}"
     )
     again(notebook)
     cell.locator(OUTPUTS, has_text="right: ").wait_for()

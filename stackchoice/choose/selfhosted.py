@@ -88,7 +88,7 @@ class Judged:
             artifact=place.artifact.label,
             encoding=place.artifact.encoding,
             machine=place.machine.name,
-            devices=place.choice.devices_per_replica,
+            devices=place.devices,
             fallback=fallback_text(site),
             live_sequences=site and site.live_sequences,
             decode_ceiling_tokens_per_s=site and site.speed.decode_ceiling_tokens_per_s,

@@ -39,18 +39,22 @@ UNKNOWN_SPEED = Speed()
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """One artifact on one machine, before any arithmetic; ``number`` tells places apart."""
+    """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
+
+    ``devices`` is how many a replica takes here: as stated, else one of those that are tried.
+    """
 
     number: int
     model: Model
     artifact: Artifact
     machine: Machine
     choice: MachineChoice
+    devices: int
 
     @property
     def replicas_there(self) -> int:
         """How many replicas the candidate devices make."""
-        return max(1, self.choice.count // self.choice.devices_per_replica)
+        return max(1, self.choice.count // self.devices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +110,27 @@ def _seconds(
 
 
 def places(case: Case) -> list[Place]:
-    """Return every candidate artifact on every candidate machine."""
+    """Return every candidate artifact on every candidate machine, in every size of a replica."""
     model = case.facts.models[case.scenario.model.id]
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
-    pairs = [(c, name) for c in case.scenario.candidates.machines for name in wanted]
+    most = int(case.facts.assumed("devices_in_a_replica"))
+    found = [
+        (choice, name, devices) for choice in case.scenario.candidates.machines
+        for name in wanted for devices in replica_sizes(choice, most)
+    ]  # fmt: skip
     return [
         Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
-              machine=case.facts.machines[choice.id])
-        for number, (choice, name) in enumerate(pairs)
+              machine=case.facts.machines[choice.id], devices=devices)
+        for number, (choice, name, devices) in enumerate(found)
     ]  # fmt: skip
+
+
+def replica_sizes(choice: MachineChoice, most: int) -> list[int]:
+    """Return how many devices a replica may take: as stated, else one and its doublings."""
+    if choice.devices_per_replica is not None:
+        return [choice.devices_per_replica]
+    doublings = (2**n for n in range(most.bit_length()))
+    return [size for size in doublings if size <= min(choice.count, most)]
 
 
 def site_of(place: Place, case: Case) -> Site:
@@ -131,7 +147,7 @@ def _site(place: Place, case: Case) -> Site:
         note = str(error)
     row = fit_row(
         "published checkpoint on the memory the machine has",
-        memory_bytes=usable_bytes(place.machine, place.choice.devices_per_replica),
+        memory_bytes=usable_bytes(place.machine, place.devices),
         weights_bytes=artifact.weights_bytes,
         workspace_bytes=workspace_bytes(case.facts),
         bytes_per_sequence=(layout and context and layout.bytes_per_sequence(context)) or None,
@@ -145,7 +161,7 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
-    devices, pool = site.choice.devices_per_replica, site.row.pool_bytes
+    devices, pool = site.devices, site.row.pool_bytes
     config = site.model.config.value or {}
     asked = case.recall(
         ("launch", engine.id, devices),
@@ -171,7 +187,7 @@ def _admission(site: Site, asked: Launch, case: Case) -> Admission | None:
     if pool is None or pool <= 0 or not context:
         return None
     return admit_replica(
-        asked, site.machine, pool_bytes=pool, devices=site.choice.devices_per_replica,
+        asked, site.machine, pool_bytes=pool, devices=site.devices,
         context_tokens=context,
     )  # fmt: skip
 
@@ -239,7 +255,7 @@ def mean_cache_bytes(site: Site, case: Case) -> int:
 def stream_at(site: Site, facts: Facts) -> dict[str, Any]:
     """Return what a single stream on a site is, beside its model, artifact, machine and depth."""
     return {
-        "devices": site.choice.devices_per_replica, "operand": site.operand,
+        "devices": site.devices, "operand": site.operand,
         "classes": facts.speed_classes, "links": facts.links.values(),
         "interconnect": site.choice.interconnect,
     }  # fmt: skip

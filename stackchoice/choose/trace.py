@@ -37,7 +37,7 @@ def fit_numbers(main: Answer) -> Fit:
             kv_bytes_per_token=None, state_bytes_per_sequence=None, bytes_per_sequence=None,
             rows=[], note="no candidate machine was given",
         )  # fmt: skip
-    layout, devices = site.layout, site.choice.devices_per_replica
+    layout, devices = site.layout, site.devices
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
     rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
     return Fit(
@@ -76,7 +76,7 @@ def trace(main: Answer, numbers: Shape | None) -> list[Step]:
 
 def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
     """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
-    machine, devices = site.machine, site.choice.devices_per_replica
+    machine, devices = site.machine, site.devices
     published = {
         "weights_bytes": site.artifact.weights_bytes,
         "workspace_bytes": workspace_bytes(case.facts),
@@ -112,10 +112,12 @@ def _fit_steps(main: Answer) -> list[Step]:
     facts = [f"weights {row.weights_bytes:,} B" if row.weights_bytes else "weights unknown"]
     live = "unknown" if row.live_sequences is None else row.live_sequences
     facts.append(f"memory {row.memory_bytes:,} B" if row.memory_bytes else "memory unknown")
+    if site.choice.devices_per_replica is None and site.choice.count > 1:
+        facts.append("devices a replica takes: not stated; the fewest that serve were taken")
     steps = [
         Step(
             question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
-            text=f"{site.artifact.label} on {site.choice.devices_per_replica} x "
+            text=f"{site.artifact.label} on {site.devices} x "
             f"{site.machine.name}: {live} live sequences",
         )
     ]  # fmt: skip
