@@ -9,6 +9,7 @@ from stackchoice import decide, load_facts, load_scenario
 from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
+from stackchoice.scenario import parse_scenario
 from stackchoice.this_machine import with_machine
 
 BRIEF_OPTIONS = {
@@ -301,8 +302,6 @@ def test_a_flip_is_true_on_both_sides(changed, facts):
 def changed_to(scenario, value, changed):
     tree = scenario.model_dump(mode="json", by_alias=True)
     tree["workload"]["requests_per_user_per_day"] = value
-    from stackchoice.scenario import parse_scenario
-
     return parse_scenario(tree)
 
 
@@ -452,3 +451,34 @@ def test_a_configuration_on_several_devices_says_how_many(changed, facts):
     titles = [c.title for c in decision.candidates if c.machine]
     assert titles
     assert all("2 x H100 SXM 80GB" in title for title in titles)
+
+
+def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_serve_taken(
+    changed, facts
+):
+    llama = {"id": "meta-llama/Llama-3.3-70B-Instruct",
+             "artifacts": ["meta-llama/Llama-3.3-70B-Instruct"]}  # fmt: skip
+    four = [{"id": "h100_sxm", "count": 4}]
+    tree = changed("shared-prefix", model=llama, candidates__machines=four).model_dump(
+        mode="json", by_alias=True, exclude_defaults=True
+    )
+    del tree["workload"]["sampling_preset"]  # one of the other model's
+    large = parse_scenario(tree)
+    decision = decide(large, facts)
+    tried = {c.devices for c in decision.candidates if c.engine == "vLLM"}
+    assert tried == {1, 2, 4}
+    # 141 GB of weights: more than one card of 80 GB, and two of them leave 19 GB
+    alone = [c for c in decision.candidates if c.engine == "vLLM" and c.devices == 1]
+    assert all(c.status == "eliminated" and c.question == "hardware fit" for c in alone)
+    # Two replicas of two hold 6 sequences, fewer than 3,000 users have in flight; 80 have fewer.
+    assert "4 x H100" in decision.best_self_hosted_configuration
+    tree["workload"]["users"]["value"] = 80
+    few = decide(parse_scenario(tree), facts)
+    assert "2 x H100" in few.best_self_hosted_configuration
+    held = int(few.fit.note.partition("; on 4 the memory holds ")[2].split()[0])
+    # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
+    assert held >= (4 * 80e9 - 141.2e9 - 1e9) // (80 * 8 * 128 * 2 * 2 * 16384)
+    assert "the fewest of those tried (1, 2, 4) that serve: assumed" in decision.fit.note
+    assert decision.fit.note in decision.held_fixed
+    stated = changed("shared-prefix", candidates__machines=[{**four[0], "devices_per_replica": 2}])
+    assert {c.devices for c in decide(stated, facts).candidates if c.engine == "vLLM"} == {2}

@@ -493,9 +493,13 @@ class TestIndexes:
         with pytest.raises(UnknownCacheError, match="kv_source_layers"):
             cache_layout({**BASE, "kv_source_layers": [0, 0, 2, 3, 4, 5, 6, 7]})
 
-    def test_n_gram_embeddings_are_refused(self):
-        with pytest.raises(UnknownCacheError, match="ple_layer_ids"):
-            model_layers({**QSA, "full_attention_interval": 4, "ple_layer_ids": [1]})
+    def test_n_gram_embeddings_keep_columns_of_every_stream(self):
+        plain = {**QSA, "full_attention_interval": 4}
+        grams = {"ple_layer_ids": [1], "hc_count": 4, "ple_conv_kernel_size": 4, "ngram_size": 3}
+        one, two = (cache_layout(c, state=SHORT) for c in (plain, {**plain, **grams}))
+        assert one.kv_bytes_per_token == two.kv_bytes_per_token
+        more = two.state_bytes_per_sequence - one.state_bytes_per_sequence
+        assert more == 4 * 2560 * 3 * 3 * 2
 
 
 class TestOverrides:

@@ -157,7 +157,7 @@ def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp
     for path, value in {
         "model.id": "meta-llama/Llama-3.3-70B-Instruct",
         "candidates.machines.0.count": 2,
-        "candidates.machines.0.devices_per_replica": 2,
+        "candidates.machines.0.devices_per_replica": "2",
         "workload.users": "80",
     }.items():
         panel.fields[path].value = value
@@ -273,3 +273,16 @@ def test_any_text_in_any_field_is_taken_or_refused_in_one_line(facts, make):
             assert "\n" not in odd.error
             assert "\x1b" not in odd.message.value
             assert odd.error or odd.values[name] == text.strip() or text in odd.values[name]
+
+
+def test_devices_of_a_replica_may_be_not_known_again(facts):
+    panel = ScenarioPanel(load_scenario("nvidia-throughput"), facts)
+    field = panel.fields["candidates.machines.0.devices_per_replica"]
+    assert field.value == "4"
+    field.value = "not known"
+    assert panel.error == ""
+    assert field.value == "not known"
+    assert panel.scenario.candidates.machines[0].devices_per_replica is None
+    field.value = "99"
+    assert "above count 64" in panel.error
+    assert panel.scenario.candidates.machines[0].devices_per_replica is None

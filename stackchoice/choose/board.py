@@ -13,6 +13,7 @@ from stackchoice.choose.carried import BoardRow
 from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
+from stackchoice.choose.site import devices_assumed
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
 
@@ -179,6 +180,7 @@ def held_fixed(main: Answer) -> list[str]:
     if main.site is not None:
         revision = main.site.artifact.revision.value or "unknown"
         fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
+        fixed += filter(None, [devices_assumed(main.site, main.case)])
     return fixed
 
 

@@ -70,7 +70,9 @@ def _cheapest(case: Case, machine: str, count: int) -> Rental | None:
         )  # fmt: skip
     listed = [
         _listed(case, count, price)
-        for price in newest(case.facts.hours, machine)
+        for price in case.recall(
+            ("hour prices", machine), lambda here: newest(here.facts.hours, machine)
+        )
         if price.kind in case.scenario.money.rental_terms
     ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)
@@ -169,12 +171,12 @@ def purchase(case: Case, site: Site, count: int | None = None) -> Purchase | Non
     no list has is taken a replica a server, with the power of its boards and an assumed host.
     """
     count = count or replicas(site)
-    key = ("purchase", site.machine.id, site.choice.devices_per_replica, count)
+    key = ("purchase", site.machine.id, site.devices, count)
     return case.recall(key, lambda here: _servers(here, site, count))
 
 
 def _servers(case: Case, site: Site, count: int) -> Purchase | None:
-    group = site.choice.devices_per_replica
+    group = site.devices
     listed = [s for s in case.facts.servers[::-1] if s.machine == site.machine.id]
     largest = max((s.devices for s in listed), default=0)
     layouts = [
@@ -253,7 +255,7 @@ def replicas(site: Site) -> int:
 
 def devices(site: Site) -> int:
     """Devices that all replicas take."""
-    return site.choice.devices_per_replica * replicas(site)
+    return site.devices * replicas(site)
 
 
 def spares(case: Case, site: Site) -> int:

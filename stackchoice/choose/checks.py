@@ -51,7 +51,7 @@ class Standing:
         place, site = self.place, self.site
         return (
             place.artifact.weight_bits.value or 0,
-            -place.choice.devices_per_replica,
+            -place.devices,
             (site and site.live_sequences) or 0,
             # Still equal: never by the order in which somebody wrote the machines down.
             place.choice.already_owned,
@@ -105,7 +105,7 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
         )  # fmt: skip
-    limit, wanted = case["money.can_fund_devices"], place.choice.devices_per_replica
+    limit, wanted = case["money.can_fund_devices"], place.devices
     if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
 
@@ -151,7 +151,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
         implemented, f"{engine.latest.version} does not implement {architecture}{first}",
         f"implements {architecture}",
     )  # fmt: skip
-    if place.choice.devices_per_replica > 1:
+    if place.devices > 1:
         several = "one model over several devices"
         sharded, _ = engine.has("tensor_parallel")
         yield fact(sharded, f"does not shard {several}", f"shards {several}")

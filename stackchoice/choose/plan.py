@@ -160,7 +160,7 @@ def _is_a_question(flip: Flip) -> bool:
 
 def _rental(facts: Facts, site: Site) -> Rental:
     """Return what to rent for the measurement; nothing where the machine is there already."""
-    devices = site.choice.devices_per_replica
+    devices = site.devices
     hours = facts.assumed("confirmation_hours")
     machine = f"{devices} x {site.machine.name}"
     if site.choice.already_owned:

@@ -75,7 +75,7 @@ def of_engine(case: Case, engine: Engine, site: Site, role: str) -> Runnable:
         revision=site.artifact.revision.value,
         engine=engine.name,
         release=engine.latest.version,
-        machine=f"{site.choice.devices_per_replica} x {site.machine.name}",
+        machine=f"{site.devices} x {site.machine.name}",
         commands=_commands(form, values, settings) if form else [],
         settings=settings,
         not_set=missing,
@@ -117,7 +117,7 @@ def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: st
 def _values(site: Site, context: int | None) -> dict[str, Any]:
     """Return the value of every setting the arithmetic assumed (None: it assumed none)."""
     repository, _, name = site.artifact.id.partition(":")
-    live, devices = site.live_sequences, site.choice.devices_per_replica
+    live, devices = site.live_sequences, site.devices
     memory, weights = site.row.memory_bytes, site.row.weights_bytes
     pool = site.row.pool_bytes if (site.row.pool_bytes or 0) > 0 else None
     accelerated = site.machine.backend != "cpu"

@@ -88,7 +88,7 @@ class Judged:
             artifact=place.artifact.label,
             encoding=place.artifact.encoding,
             machine=place.machine.name,
-            devices=place.choice.devices_per_replica,
+            devices=place.devices,
             fallback=fallback_text(site),
             live_sequences=site and site.live_sequences,
             decode_ceiling_tokens_per_s=site and site.speed.decode_ceiling_tokens_per_s,
@@ -110,7 +110,7 @@ def _standings(case: Case) -> list[Standing]:
     """What the traffic does not move: how far each engine comes at each place."""
 
     def one(engine: Engine, place: Place) -> Standing:
-        key = ("standing", engine.id, place.number)
+        key = ("standing", engine.id, place.number, place.devices)
         return case.recall(key, lambda here: standing(here, engine, place))
 
     there = case.recall(("places",), places)

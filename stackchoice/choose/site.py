@@ -26,6 +26,7 @@ from stackchoice.fit import (
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cures import DEVICES
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -39,18 +40,22 @@ UNKNOWN_SPEED = Speed()
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """One artifact on one machine, before any arithmetic; ``number`` tells places apart."""
+    """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
+
+    ``devices`` is how many a replica takes here: as stated, else one of those that are tried.
+    """
 
     number: int
     model: Model
     artifact: Artifact
     machine: Machine
     choice: MachineChoice
+    devices: int
 
     @property
     def replicas_there(self) -> int:
         """How many replicas the candidate devices make."""
-        return max(1, self.choice.count // self.choice.devices_per_replica)
+        return max(1, self.choice.count // self.devices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +111,46 @@ def _seconds(
 
 
 def places(case: Case) -> list[Place]:
-    """Return every candidate artifact on every candidate machine."""
+    """Return every candidate artifact on every candidate machine, in every size of a replica."""
     model = case.facts.models[case.scenario.model.id]
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
-    pairs = [(c, name) for c in case.scenario.candidates.machines for name in wanted]
+    found = [
+        (choice, name, devices) for choice in case.scenario.candidates.machines
+        for name in wanted for devices in replica_sizes(choice)
+    ]  # fmt: skip
     return [
         Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
-              machine=case.facts.machines[choice.id])
-        for number, (choice, name) in enumerate(pairs)
+              machine=case.facts.machines[choice.id], devices=devices)
+        for number, (choice, name, devices) in enumerate(found)
     ]  # fmt: skip
+
+
+def replica_sizes(choice: MachineChoice) -> list[int]:
+    """Return how many devices a replica may take: as stated, else 1, 2, 4 and 8 are tried.
+
+    A replica over more than one server is never tried unasked.
+    """
+    if choice.devices_per_replica is not None:
+        return [choice.devices_per_replica]
+    return [size for size in (1, *DEVICES) if size <= choice.count]
+
+
+def devices_assumed(site: Site, case: Case) -> str:
+    """Say how many devices a replica takes where nobody said it, and what twice as many hold."""
+    sizes = replica_sizes(site.choice)
+    if site.choice.devices_per_replica is not None or len(sizes) == 1:
+        return ""
+    said = (
+        f"a replica takes {site.devices} of {site.choice.count} devices, the fewest of those tried "
+        f"({', '.join(map(str, sizes))}) that serve: assumed, since nobody said devices_per_replica"
+    )
+    wider = next((p for p in places(case) if p.devices == 2 * site.devices
+                  and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip
+    now = site.row.live_sequences
+    then = site_of(wider, case).row.live_sequences if wider else None
+    if now is None or then is None or wider is None:
+        return said
+    return f"{said}; on {wider.devices} the memory holds {then:,} live sequences instead of {now:,}"
 
 
 def site_of(place: Place, case: Case) -> Site:
@@ -131,7 +167,7 @@ def _site(place: Place, case: Case) -> Site:
         note = str(error)
     row = fit_row(
         "published checkpoint on the memory the machine has",
-        memory_bytes=usable_bytes(place.machine, place.choice.devices_per_replica),
+        memory_bytes=usable_bytes(place.machine, place.devices),
         weights_bytes=artifact.weights_bytes,
         workspace_bytes=workspace_bytes(case.facts),
         bytes_per_sequence=(layout and context and layout.bytes_per_sequence(context)) or None,
@@ -145,7 +181,7 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
-    devices, pool = site.choice.devices_per_replica, site.row.pool_bytes
+    devices, pool = site.devices, site.row.pool_bytes
     config = site.model.config.value or {}
     asked = case.recall(
         ("launch", engine.id, devices),
@@ -171,7 +207,7 @@ def _admission(site: Site, asked: Launch, case: Case) -> Admission | None:
     if pool is None or pool <= 0 or not context:
         return None
     return admit_replica(
-        asked, site.machine, pool_bytes=pool, devices=site.choice.devices_per_replica,
+        asked, site.machine, pool_bytes=pool, devices=site.devices,
         context_tokens=context,
     )  # fmt: skip
 
@@ -239,7 +275,7 @@ def mean_cache_bytes(site: Site, case: Case) -> int:
 def stream_at(site: Site, facts: Facts) -> dict[str, Any]:
     """Return what a single stream on a site is, beside its model, artifact, machine and depth."""
     return {
-        "devices": site.choice.devices_per_replica, "operand": site.operand,
+        "devices": site.devices, "operand": site.operand,
         "classes": facts.speed_classes, "links": facts.links.values(),
         "interconnect": site.choice.interconnect,
     }  # fmt: skip

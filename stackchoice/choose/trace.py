@@ -8,7 +8,7 @@ from stackchoice.choose.answer import Answer
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Fit, Step
 from stackchoice.choose.shape import Shape
-from stackchoice.choose.site import Site, places, served, site_of
+from stackchoice.choose.site import Site, devices_assumed, places, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
@@ -37,7 +37,7 @@ def fit_numbers(main: Answer) -> Fit:
             kv_bytes_per_token=None, state_bytes_per_sequence=None, bytes_per_sequence=None,
             rows=[], note="no candidate machine was given",
         )  # fmt: skip
-    layout, devices = site.layout, site.choice.devices_per_replica
+    layout, devices = site.layout, site.devices
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
     rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
     return Fit(
@@ -58,7 +58,7 @@ def fit_numbers(main: Answer) -> Fit:
         kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
-        note=site.cache_note,
+        note="; ".join(filter(None, [site.cache_note, devices_assumed(site, case)])),
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def trace(main: Answer, numbers: Shape | None) -> list[Step]:
 
 def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
     """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
-    machine, devices = site.machine, site.choice.devices_per_replica
+    machine, devices = site.machine, site.devices
     published = {
         "weights_bytes": site.artifact.weights_bytes,
         "workspace_bytes": workspace_bytes(case.facts),
@@ -115,7 +115,7 @@ def _fit_steps(main: Answer) -> list[Step]:
     steps = [
         Step(
             question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
-            text=f"{site.artifact.label} on {site.choice.devices_per_replica} x "
+            text=f"{site.artifact.label} on {site.devices} x "
             f"{site.machine.name}: {live} live sequences",
         )
     ]  # fmt: skip

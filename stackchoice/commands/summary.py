@@ -16,6 +16,8 @@ def summary(decision: Decision) -> str:
         )
     if decision.best_self_hosted:
         lines.append(f"  best self-hosted: {decision.best_self_hosted_configuration}")
+    if fit.note:
+        lines.append(f"  {fit.note}")
     for row in fit.rows:
         live = (
             "unknown"

@@ -21,7 +21,7 @@ def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
         return [{"layers": layers, **_lightning(text)}]
     for key, shape in SHAPES.items():
         if text.get(key):
-            return [{"layers": layers, **shape(text)}]
+            return [{"layers": layers, **shape(text)}, *_ngrams(text)]
     raise UnknownCacheError(
         f"the config has {layers} recurrent layers of a kind whose state is not known; "
         f"known by the keys {', '.join(SHAPES)}"
@@ -129,6 +129,20 @@ def _short_conv(text: dict[str, Any]) -> dict[str, Any]:
         "conv_channels": need(text, "hidden_size"),
         "conv_kernel": need(text, "conv_L_cache"),
     }
+
+
+def _ngrams(text: dict[str, Any]) -> list[dict[str, Any]]:
+    """Columns of n-gram embeddings (Transformers qwen4_exp): a dilated convolution on all streams.
+
+    It keeps ``(kernel - 1) x dilation`` columns, the dilation being the n-gram's length; the few
+    token ids kept beside them are not counted.
+    """
+    if not (layers := len(text.get("ple_layer_ids") or ())):
+        return []
+    channels = need(text, "hc_count") * need(text, "hidden_size")
+    columns = (need(text, "ple_conv_kernel_size") - 1) * need(text, "ngram_size")
+    return [{"layers": layers, "kind": "ngram_conv", "state_heads": channels,
+             "conv_channels": channels, "conv_kernel": columns + 1}]  # fmt: skip
 
 
 def _first(text: dict[str, Any], *names: str) -> int:

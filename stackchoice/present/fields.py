@@ -29,6 +29,9 @@ class Field:
     choices: tuple[str, ...] = ()
 
 
+#: The one input without an origin that may be not known.
+REPLICA = "candidates.machines.0.devices_per_replica"
+
 #: What a panel asks, by group.
 GROUPS: dict[str, tuple[Field, ...]] = {
     "Model and machine": (
@@ -37,7 +40,7 @@ GROUPS: dict[str, tuple[Field, ...]] = {
         Field("model.artifacts", "Weights", "choice"),
         Field("candidates.machines.0.id", "Machine (first candidate)", "choice"),
         Field("candidates.machines.0.count", "Machines or devices there", "count"),
-        Field("candidates.machines.0.devices_per_replica", "Devices a replica takes", "count"),
+        Field(REPLICA, "Devices a replica takes", "number"),
     ),
     "Traffic": (
         Field("workload.users", "Users", "number"),
@@ -91,7 +94,8 @@ def shown(scenario: Scenario, path: str) -> str:
         found = _get(_tree(scenario, exclude_defaults=False), path)
         if isinstance(found, list):
             return ", ".join(found)
-        return "" if found is None else str(found)
+        nothing = NOT_KNOWN if path == REPLICA else ""
+        return nothing if found is None else str(found)
     item = inputs[path]
     if isinstance(item.value, bool):
         return "yes" if item.value else "no"
@@ -114,7 +118,8 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
         _put(tree, path, text.strip() if path == "title" else names)
         return tree
     if path not in scenario_inputs(scenario):
-        _put(tree, path, _scalar(text))
+        unknown = path == REPLICA and text.strip().lower() in ("", NOT_KNOWN)
+        _put(tree, path, None if unknown else _scalar(text))
         if path == "model.id":
             tree["model"] = {"id": text}
             tree["workload"].pop("sampling_preset", None)

@@ -84,7 +84,7 @@ def admissions(at: Decided) -> Whys:
     site, context = at.site, at.case["workload.context_tokens"]
     if site is None or not context:
         return
-    devices = site.choice.devices_per_replica
+    devices = site.devices
     per_sequence = site.layout.bytes_per_sequence(context) if site.layout else None
     rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(at.case, site)]
     found: dict[str, list[AdmissionRow]] = {}
@@ -146,7 +146,7 @@ def _admitted(
     engine = next(e for e in at.facts.engines.values() if e.name == first.engine)
     asked = replica_launch(
         engine.id, engine.latest.version, site.model.config.value or {},
-        devices=site.choice.devices_per_replica,
+        devices=site.devices,
         settings=WITHOUT_PREFIX_CACHING if first.settings == NO_PREFIX_CACHING else {},
         facts=at.facts,
     )  # fmt: skip
