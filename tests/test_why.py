@@ -133,6 +133,17 @@ def test_each_rule_says_whether_it_holds_and_who_says_so(explained):
     assert whys["kernels"].facts[0].url.startswith("http") or whys["kernels"].facts[0].source
 
 
+def test_a_break_even_of_unknown_capacity_has_its_sum_too(facts, changed):
+    scenario = changed("json-chat", workload__context_tokens="not known")
+    whys = explain(scenario, facts)
+    asked = [e for e in decide(scenario, facts).cost.break_even if "unknown" in e.against]
+    assert asked
+    for even in asked:
+        people = "with people" if even.with_people else "without people"
+        found = sums(whys[f"even:{even.against}, {people}"])
+        assert found["cheaper from"] == pytest.approx(even.mtok_per_month, rel=CLOSE)
+
+
 @st.composite
 def expressions(draw, depth=3):
     """Return the same expression of plain numbers and of numbers that tell."""

@@ -20,7 +20,7 @@ from stackchoice.choose.prefer import gap
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.choose.turning import even_asked
 from stackchoice.cost import BillLine, CostLine, decimal, owned_parts_usd
-from stackchoice.cost.breakeven import break_even, change_needed, crossover
+from stackchoice.cost.breakeven import break_even, change_needed, crossover, fixed_volume
 from stackchoice.facts.told import Told, Working
 from stackchoice.why.case import Decided, Whys
 
@@ -162,6 +162,9 @@ def evens(at: Decided) -> Whys:
             elif found.change is not None:
                 factor = change_needed(replica=replica, usd_per_mtok=price, capacity=capacity)
                 work.step("price or throughput would have to grow by", factor, "times")
+        elif found.mtok_per_month:
+            volume = fixed_volume(fixed + replica, price)
+            work.step("cheaper from", volume, "M tokens a month")
         people = "with people" if asked["with_people"] else "without people"
         yield f"even:{asked['against']}, {people}", work.why(
             f"break-even of {asked['against']}, {people}",
