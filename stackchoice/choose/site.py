@@ -42,7 +42,7 @@ UNKNOWN_SPEED = Speed()
 class Place:
     """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
 
-    ``devices`` is how many a replica takes: as stated, else the fewest that hold it.
+    ``devices`` is how many a replica takes, as stated or as tried.
     """
 
     number: int
@@ -105,32 +105,33 @@ class Site(Place):
 
 
 def places(case: Case) -> list[Place]:
-    """Return every candidate artifact on every candidate machine."""
+    """Return every candidate artifact on every candidate machine, with the devices it may take."""
     model = case.facts.models[case.scenario.model.id]
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
     pairs = [(c, name) for c in case.scenario.candidates.machines for name in wanted]
     return [
-        _whole(Place(number=number, devices=choice.devices_per_replica or 1, model=model,
-                     artifact=model.artifact(name), choice=choice,
-                     machine=case.facts.machines[choice.id]), case)
+        place
         for number, (choice, name) in enumerate(pairs)
+        for place in _sizes(
+            Place(number=number, devices=choice.devices_per_replica or 1, model=model,
+                  artifact=model.artifact(name), choice=choice,
+                  machine=case.facts.machines[choice.id]), case)
     ]  # fmt: skip
 
 
-def _whole(place: Place, case: Case) -> Place:
-    """Return the place with as many devices a replica as it needs, where nobody said how many.
+def _sizes(place: Place, case: Case) -> list[Place]:
+    """Return the place as stated; where nobody said how many devices a replica takes, two of it.
 
-    The fewest of 1, 2, 4 and 8 that hold the weights and one request; where none does, the most
-    that are there. More than one server is never taken unasked.
+    One takes the fewest of 1, 2, 4 and 8 that hold the weights and one request, one the most that
+    are there, for a peak that is too much for the first. More than one server is never assumed.
     """
     choice = place.choice
     if choice.devices_per_replica is not None or choice.count == 1:
-        return place
-    for several in (n for n in (1, *DEVICES) if n <= choice.count):
-        place = replace(place, devices=several)
-        if site_of(place, case).row.live_sequences != 0:
-            break
-    return place
+        return [place]
+    sizes = [replace(place, devices=n) for n in (1, *DEVICES) if n <= choice.count]
+    holding = (p for p in sizes if site_of(p, case).row.live_sequences != 0)
+    fewest = next(holding, sizes[-1])
+    return [fewest] if fewest is sizes[-1] else [fewest, sizes[-1]]
 
 
 def devices_assumed(site: Site, case: Case) -> str:
@@ -139,12 +140,13 @@ def devices_assumed(site: Site, case: Case) -> str:
     if site.choice.devices_per_replica is not None or site.choice.count == 1:
         return ""
     said = (
-        f"a replica takes {here} of {site.choice.count} devices, the fewest that hold it: assumed, "
+        f"a replica takes {here} of {site.choice.count} devices, the fewest that do: assumed, "
         "since devices_per_replica is not given"
     )
     if wider > min(site.choice.count, DEVICES[-1]):
         return said
-    place = replace(places(case)[site.number], devices=wider)
+    one = next(place for place in places(case) if place.number == site.number)
+    place = replace(one, devices=wider)
     now, then = site.row.live_sequences, site_of(place, case).row.live_sequences
     if now is None or then is None:
         return said

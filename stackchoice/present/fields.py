@@ -29,7 +29,7 @@ class Field:
     choices: tuple[str, ...] = ()
 
 
-#: Not known where the fewest devices that hold a replica are to be taken.
+#: Not known where the fewest devices that do are to be taken.
 REPLICA = "candidates.machines.0.devices_per_replica"
 
 #: What a panel asks, by group.

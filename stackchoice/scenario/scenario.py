@@ -67,7 +67,7 @@ class ModelChoice(Record):
 class MachineChoice(Record):
     """A candidate machine: how many devices, how many a replica takes, and who has it.
 
-    Where ``devices_per_replica`` is not given a replica takes the fewest devices that hold it.
+    Where ``devices_per_replica`` is not given a replica takes the fewest devices that do.
     ``interconnect`` is what is between them (``pcie5 x8``), where it is not the machine's own.
     """
 
