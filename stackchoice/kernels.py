@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from stackchoice.errors import InputError
@@ -185,7 +186,7 @@ def with_paths(
 def _parts(
     model: str, artifact: str | None, facts: Facts
 ) -> tuple[Model, Artifact, list[WeightPart]]:
-    if model not in facts.models and Path(model).exists():
+    if model not in facts.models and os.path.exists(model):
         if artifact is not None:
             raise InputError("--artifact belongs to a model of the fact base; leave it out")
         found = inspect_checkpoint(Path(model), facts)

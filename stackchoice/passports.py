@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,9 +28,9 @@ def shipped() -> list[str]:
 def find(name: str | Path) -> Path:
     """Return the file of a passport: a path, or the name of a shipped one."""
     path = Path(name)
-    if not path.exists() and str(name) in shipped():
+    if not os.path.exists(name) and str(name) in shipped():
         return data_dir() / "passports" / f"{name}{END}"
-    if path.exists() or path.suffix in (".json", ".jsonl", ".csv", ".md", ".txt"):
+    if os.path.exists(name) or path.suffix in (".json", ".jsonl", ".csv", ".md", ".txt"):
         return path
     raise PassportError(
         f"{shown(name)}: no such file, and no passport of that name comes with the package; they "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def size_by_name(
         )
     path = Path(model)
     _check_sizes(context_tokens, devices, weights_gb, kv_dtype, facts)
-    if model not in facts.models and (path.suffix == ".json" or path.exists()):
+    if model not in facts.models and (path.suffix == ".json" or os.path.exists(model)):
         chosen = model_of_config(path, weights_gb)
     else:
         chosen = named("model", model, facts.models, " or give the path of a config.json")

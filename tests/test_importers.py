@@ -42,6 +42,38 @@ VLLM = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("seed", "abc"), ("concurrency", "-1"), ("rate_per_s", "nan"), ("slots", "many")],
+)
+def test_what_is_declared_must_be_such_an_item(tmp_path, key, value):
+    bare = {k: v for k, v in VLLM.items() if k not in ("max_concurrency", "request_rate")}
+    with pytest.raises(InputError, match=f"{key} .*declare it anew"):
+        import_results(written(tmp_path, "v.json", bare), declared={key: value})
+
+
+def odd_aiperf():
+    """Lines of AIPerf in which one metric or setting is of another shape."""
+    about = {"metadata": {"request_start_ns": 10**18, "request_end_ns": 10**18 + 9}}
+    latency = {"request_latency": {"value": 250.0, "unit": "ms"}}
+    for odd in ("abc", 1, [], None, {"value": 3, "unit": "fortnights"}, {"value": 3, "unit": []}):
+        for tag in ("time_to_first_token", "inter_token_latency", "output_sequence_length"):
+            yield {**about, "metrics": {**latency, tag: odd}}
+    for odd in (-1, "x", [], {"endpoint": {"extra": [[[], 1]]}}, {"loadgen": 3}):
+        yield {"input_config": odd, "request_latency": {"unit": "ms", "avg": 250.0}}
+    yield {"input_config": {}, "input_sequence_length": 3, "request_latency": latency}
+
+
+@pytest.mark.parametrize("tree", list(odd_aiperf()), ids=str)
+def test_aiperf_in_any_shape_is_read_and_an_unknown_unit_is_no_second(tmp_path, tree):
+    try:
+        found = one(written(tmp_path, "a.jsonl", tree))
+    except InputError:
+        return
+    assert found.results.ttft_s is found.results.itl_s is None
+    assert found.results.end_to_end_s is None or found.results.end_to_end_s.median == 0.25
+
+
 def test_vllm_bench_serve(tmp_path):
     p = one(written(tmp_path, "v.json", VLLM))
     r = p.results

@@ -1,6 +1,7 @@
 """Question 2 on paper: sections escape, say unknown, and hold the decision's numbers."""
 
 import json
+import re
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_unknown_lengths_say_unknown(facts, changed):
     scenario = changed("json-chat", workload__output_tokens="not known")
     html = workload_tables(decide(scenario, facts), *PARTS).html
     assert "lengths or speed are not known" in html
-    assert "nan" not in html.lower().replace("finance", "")
+    assert re.search(r"\bnan\b", html.lower()) is None
 
 
 def test_charts_speak_their_numbers(facts, changed):

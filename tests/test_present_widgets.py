@@ -6,9 +6,15 @@ from markupsafe import escape
 from stackchoice import decide, dump_scenario, load_scenario
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
+from stackchoice.present.dropped import DropPanel
 from stackchoice.present.fields import GROUPS, described, shown, written
+from stackchoice.present.kernels import KernelPanel
+from stackchoice.present.logs import LogPanel
+from stackchoice.present.money_panel import MoneyPanel
+from stackchoice.present.panels import PremisePanel, SizingPanel
 from stackchoice.present.ranking import RankingPanel, moved
 from stackchoice.present.report import prepare
+from stackchoice.present.traffic_panel import TrafficPanel
 from stackchoice.present.widgets import ScenarioPanel, saved_or
 from stackchoice.scenario import parse_scenario
 
@@ -248,6 +254,25 @@ def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
     panel.reload()
     assert "holds NoneType, not a mapping" in panel.message.value
+
+
+ODD = ["", "nan", "1e400", "1e-320", "9" * 5000, "a\0b", "~nobody-here/x", "../..", "/dev/zero",
+       "x" * 300, "\x1b[31m", "<b>", "5 to 1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [
+    KernelPanel, LogPanel, DropPanel, SizingPanel, PremisePanel,
+    lambda facts: MoneyPanel(load_scenario("json-chat"), facts),
+    lambda facts: TrafficPanel(load_scenario("json-chat"), facts),
+])  # fmt: skip
+def test_any_text_in_any_field_is_taken_or_refused_in_one_line(facts, make):
+    odd = make(facts)
+    for name in odd.fields:
+        for text in ODD:
+            odd.set(name, text)
+            assert "\n" not in odd.error
+            assert "\x1b" not in odd.message.value
+            assert odd.error or odd.values[name] == text.strip() or text in odd.values[name]
 
 
 def test_devices_of_a_replica_may_be_not_known_again(facts):

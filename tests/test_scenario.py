@@ -59,6 +59,7 @@ def test_shipped_scenarios_round_trip_without_loss(name, tmp_path):
         ("users: 200", f"users: 0x{'F' * 6000}", 8, ["24,000 bits"]),
         ("users: 200", f"users: {'a' * 9000}", 8, ["aaa…", "plain number"]),
         ("users: 200", "users: true", 8, ["true is not a number"]),
+        ("users: 200", "users: 1e-320", 8, ["nearer to 0", "1e-09"]),
         ("8192", "true", 11, ["true is not a number"]),
         ("users: 200", '"us\\ners": 200', 8, ["us\\ners", "did you mean 'users'"]),
         ("title: X", "title: X\n1: 2", 3, ["1: unknown key"]),

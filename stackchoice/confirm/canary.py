@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import os
 import random
 from pathlib import Path
 from typing import Any, Literal
@@ -214,10 +215,12 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
 
 def _paths(name: str, folder: Path) -> list[Path]:
     shipped = folder / f"{name}.yaml"
-    if "/" not in name and "\\" not in name and shipped.is_file():
+    if "/" not in name and "\\" not in name and os.path.isfile(shipped):
         return [shipped]
     path = Path(name)
-    found = sorted(path.glob("*.yaml")) if path.is_dir() else [path] if path.is_file() else []
+    found = [path] if os.path.isfile(path) else []
+    if os.path.isdir(path):
+        found = sorted(path.glob("*.yaml"))
     if not found:
         known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
         raise FactsError(

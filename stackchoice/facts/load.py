@@ -210,7 +210,7 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
 
 def _checked(overlay: Path) -> Path:
     """Refuse a folder of own facts that holds what would silently not be read."""
-    if not overlay.is_dir():
+    if not os.path.isdir(overlay):
         raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
     for path in sorted(p for p in overlay.rglob("*") if not p.is_dir()):
         name = path.relative_to(overlay).as_posix()

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.kept import read_bounded
 from stackchoice.confirm.passport import Passport, Protocol, Validity
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
-from stackchoice.facts.datum import Evidence, Source
+from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.yaml import shown
 from stackchoice.importers import aiperf, guidellm, llamabench, serving
 from stackchoice.importers.run import Run
@@ -248,18 +250,30 @@ def _declare(
     """Fill what is unknown with what somebody says; a check of each value is the record's."""
     for key, value in declared.items():
         if key in Identity.model_fields and key not in ("origins", "server", "machine"):
-            checked = getattr(Identity.model_validate({key: value}), key)
+            checked = _checked(Identity, key, value)
             identity = identity.seen({key: checked}, Basis.DECLARED, "given at the import")
         elif key in Protocol.model_fields and key not in ("plan", "harness_faults", "held_fixed"):
             if getattr(protocol, key) is None:
-                checked = getattr(Protocol.model_validate({key: value}), key)
-                protocol = protocol.model_copy(update={key: checked})
+                protocol = protocol.model_copy(update={key: _checked(Protocol, key, value)})
         else:
             raise InputError(
                 f"{shown(key)}: no item of identity or protocol; the items are "
                 f"{', '.join((*Identity.model_fields, *Protocol.model_fields))}"
             )
     return identity, protocol
+
+
+def _checked(record: type[Record], key: str, value: Any) -> Any:
+    """Return a declared value as the record holds it; but for a seed none is below zero."""
+    try:
+        found = getattr(record.model_validate({key: value}), key)
+    except ValidationError as error:
+        raise InputError(
+            f"{key} {shown(str(value))!r}: {error.errors()[0]['msg']}; declare it anew"
+        ) from None
+    if key != "seed" and isinstance(found, int | float) and not found >= 0:
+        raise InputError(f"{key} {found:g}: is below zero or no number; declare it anew")
+    return found
 
 
 def _results(runs: list[Run]) -> Results:

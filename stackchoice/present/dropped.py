@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def dropped(path: Path, facts: Facts) -> Section:
     InputError
         When no reader knows it.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(f"{shown(str(path))}: there is no such file; give the path of one")
     if path.is_dir() or path.suffix.lower() in WEIGHTS or _is_config(path):
         text = describe_checkpoint(inspect_checkpoint(path, facts))
@@ -113,7 +114,7 @@ class DropPanel(Panel):
         super().__init__(facts, {"path": text_field("File or folder (path)", path)}, {"path": path})
 
     def _answer(self, values: dict[str, str]) -> Section:
-        return dropped(Path(values["path"].strip()).expanduser(), self.facts)
+        return dropped(Path(os.path.expanduser(values["path"].strip())), self.facts)
 
     def _table(self) -> Section:
         return self.result

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
+from stackchoice.facts.names import artifact_named, named
 from stackchoice.fit.path import artifact_parts
 from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
 from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.panels import artifact_choices, model_choices, named
+from stackchoice.present.panels import artifact_choices, model_choices
 from stackchoice.present.widgets import dropdown, text_field
 
 NEWEST = "newest"
@@ -37,16 +38,15 @@ def wall_of(
     InputError
         When nobody read how the artifact is stored, or the release cannot be placed.
     """
-    model = named(facts.models, model_id)
-    artifact = named({a.id: a for a in model.artifacts}, artifact_id)
-    machine = named(facts.machines, machine_id)
+    model = named("model", model_id, facts.models)
+    artifact = artifact_named(artifact_id, model)
+    machine = named("machine", machine_id, facts.machines)
     parts = artifact_parts(model, artifact, facts)
     if not parts:
         raise InputError(f"{artifact.label}: nobody read how its parts are stored; choose another")
-    release = checked_release(
-        release, engine_id, facts.kernels, facts.engines[engine_id].latest.version
-    )
-    return wall_there(model, artifact, parts, engine_id, release, machine, facts)
+    engine = named("engine", engine_id, facts.engines)
+    release = checked_release(release, engine.id, facts.kernels, engine.latest.version)
+    return wall_there(model, artifact, parts, engine.id, release, machine, facts)
 
 
 class KernelPanel(Panel):
@@ -116,7 +116,7 @@ class KernelPanel(Panel):
 
 def _quantised(facts: Facts, model_id: str) -> str:
     """Return a model's first artifact whose parts are known to be quantised, else its first."""
-    model = named(facts.models, model_id)
+    model = named("model", model_id, facts.models)
     for artifact in model.artifacts:
         parts = artifact_parts(model, artifact, facts)
         if any(facts.encodings[p.encoding].quantised for p in parts):

@@ -62,8 +62,9 @@ class LogPanel(Panel):
         super().__init__(facts, fields, values)
 
     def _answer(self, values: dict[str, str]) -> CheckedLog:
-        named = values["served"] != NOT_NAMED
-        model, artifact = values["served"].split(" ", 1) if named else (None, None)
+        model, artifact = None, None
+        if values["served"] != NOT_NAMED:
+            model, _, artifact = values["served"].partition(" ")
         return read_log_by_name(
             Path(values["path"].strip()), model=model, artifact=artifact, facts=self.facts,
             machine=None if values["machine"] == BY_TEXT else values["machine"],

@@ -9,6 +9,7 @@ import ipywidgets
 
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
+from stackchoice.facts.yaml import shown
 from stackchoice.present.page import Section
 from stackchoice.present.widgets import error_html
 
@@ -41,6 +42,10 @@ class Panel(ipywidgets.VBox):
         if name not in self.fields:
             raise InputError(f"no field {name!r}; it is one of: {', '.join(self.fields)}")
         try:
+            if isinstance(field := self.fields[name], ipywidgets.Dropdown) and text not in [
+                value for _, value in field.options
+            ]:
+                raise InputError(f"{name} {shown(text)!r}: not in the list; choose one that is")
             values = self._follow({**self.values, name: text}, name)
             result = self._answer(values)
         except StackchoiceError as error:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
+from stackchoice.facts.names import artifact_named, named
 from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
 from stackchoice.fit.sizing import Sizing, size
@@ -15,8 +15,6 @@ from stackchoice.present.hardware import premises_table, sizing_table
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
 from stackchoice.present.widgets import dropdown, text_field
-
-T = TypeVar("T")
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
@@ -75,15 +73,15 @@ class SizingPanel(Panel):
         return {**values, "artifact": artifact_choices(self.facts, values["model"])[0][1]}
 
     def _answer(self, values: dict[str, str]) -> Sizing:
-        model = named(self.facts.models, values["model"])
-        artifacts = {a.id: a for a in model.artifacts}
+        model = named("model", values["model"], self.facts.models)
         return size(
-            model, named(artifacts, values["artifact"]),
-            named(self.facts.machines, values["machine"]), self.facts,
+            model, artifact_named(values["artifact"], model),
+            named("machine", values["machine"], self.facts.machines), self.facts,
             devices=_whole(values["devices"], "devices"),
             context_tokens=_whole(values["context_tokens"], "context"),
             kv_dtype=_cache_type(values["cache_type"]),
-            engines=[values["engine"]] if values["engine"] != NO_ENGINE else [],
+            engines=[named("engine", values["engine"], self.facts.engines).id]
+            if values["engine"] != NO_ENGINE else [],
         )  # fmt: skip
 
     def _show(self) -> None:
@@ -152,7 +150,7 @@ class PremisePanel(Panel):
             settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
         asked = launch(
             values["engine"], values["release"],
-            named(self.facts.models, values["model"]).config.value or {},
+            named("model", values["model"], self.facts.models).config.value or {},
             kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
             settings=settings, facts=self.facts,
         )  # fmt: skip
@@ -168,18 +166,14 @@ class PremisePanel(Panel):
         return premises_table(self.check)
 
 
-def named(records: dict[str, T], name: str) -> T:
-    if name not in records:
-        raise InputError(f"{name!r}: not in the fact base; choose one of the list")
-    return records[name]
-
-
 def model_choices(facts: Facts) -> list[tuple[str, str]]:
     return [(model.name, model.id) for model in facts.models.values()]
 
 
 def artifact_choices(facts: Facts, model: str) -> list[tuple[str, str]]:
-    return [(f"{a.label} ({a.format})", a.id) for a in named(facts.models, model).artifacts]
+    return [
+        (f"{a.label} ({a.format})", a.id) for a in named("model", model, facts.models).artifacts
+    ]
 
 
 def _cache_types(facts: Facts) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from markupsafe import Markup
 from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
+from stackchoice.facts.names import named
 from stackchoice.facts.traffic import WorkloadPreset
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
@@ -83,7 +85,7 @@ class TrafficPanel(Panel):
         """Write the scenario with its new traffic to the path in the field."""
         path = Path(self.path.value.strip())
         try:
-            if path.exists():
+            if os.path.exists(path):
                 raise TrafficError(f"{path}: is there already; choose another name")
             save_scenario(self.scenario, path)
         except StackchoiceError as error:
@@ -100,7 +102,7 @@ class TrafficPanel(Panel):
             found = measure_log(values["log"], self.facts)
             inputs = workload_inputs(found)
         elif values["preset"]:
-            found = self.facts.workloads[values["preset"]]
+            found = named("preset", values["preset"], self.facts.workloads)
             inputs = preset_inputs(found)
         scenario = with_workload(self._base, inputs)
         return found, scenario, decide(scenario, self.facts)

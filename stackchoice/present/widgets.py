@@ -7,6 +7,7 @@ is an object like any other, with the scenario and the decision in it.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ LAYOUT = ipywidgets.Layout(width="400px")
 
 def saved_or(path: str | Path, name: str) -> Scenario:
     """Return the scenario saved at ``path``, or the named one where nothing was saved yet."""
-    return load_scenario(path if Path(path).exists() else name)
+    return load_scenario(path if os.path.exists(path) else name)
 
 
 class ScenarioPanel(ipywidgets.VBox):

@@ -101,13 +101,9 @@ def open_checkpoint(path: Path, facts: Facts) -> Checkpoint:
     CheckpointError
         When there is nothing to read, or a file is broken, truncated, too large or hostile.
     """
-    try:
-        is_folder, exists = path.is_dir(), path.exists()
-    except (OSError, ValueError):
-        is_folder = exists = False
-    if not exists:
+    if not os.path.exists(path):
         refuse(path, "no such file or folder", "name a folder of a checkpoint or one of its files")
-    if is_folder:
+    if os.path.isdir(path):
         return _folder(_snapshot(path), facts)
     file_size(path)
     if path.suffix == ".gguf" or read_start(path, 4) == gguf.MAGIC:  # Ollama's have no suffix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -45,23 +46,16 @@ BOUNDS = {
 def scenario_path(name: str | Path) -> Path:
     """Return the file for a path or for the bare name of a scenario that ships with us."""
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") or _exists(path):
+    if path.suffix in (".yaml", ".yml") or os.path.exists(path):
         return path
     shipped = data_dir() / "scenarios" / f"{path.name}.yaml"
-    if len(path.parts) == 1 and _exists(shipped):
+    if len(path.parts) == 1 and os.path.exists(shipped):
         return shipped
     names = sorted(p.stem for p in (data_dir() / "scenarios").glob("*.yaml"))
     raise ScenarioError(
         f"{shown(str(name))}: no such scenario; give the path of a .yaml file or one of: "
         f"{', '.join(names)}"
     )
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name too long, or a folder that may not be looked into
-        return False
 
 
 def load_scenario(name: str | Path) -> Scenario:

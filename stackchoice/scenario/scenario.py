@@ -15,6 +15,8 @@ from stackchoice.scenario.inputs import NOT_KNOWN, Input
 #: The name of the machine that the product probes instead of looking it up.
 THIS_MACHINE = "this machine"
 NOBODY = "nobody"
+#: Numbers nearer to zero have lost their digits before they are multiplied.
+TINY = 1e-9
 #: Answers to "who?" that name no person and may mean either "nobody" or "not known".
 NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "false", "tbd")
 
@@ -22,6 +24,12 @@ NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "f
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError(f"{str(value).lower()} is not a number; write one, or not known")
+    return value
+
+
+def _not_tiny(value: Any) -> Any:
+    if 0 < abs(value) < TINY:
+        raise ValueError(f"{value:g} is nearer to 0 than sums can tell; write at least {TINY:g}")
     return value
 
 
@@ -41,14 +49,14 @@ def _who(value: str) -> str:
     return NOBODY if name.lower() == NOBODY else name
 
 
-Float = Annotated[float, BeforeValidator(_number)]
+Float = Annotated[float, BeforeValidator(_number), AfterValidator(_not_tiny)]
 Int = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Float, Field(gt=0, le=1e9)]
 Tokens = Annotated[Int, Field(ge=0, le=100_000_000)]
 Share = Annotated[Float, Field(ge=0, le=1)]
 Fte = Annotated[Float, Field(ge=0, le=1000)]
 Seconds = Annotated[Float, Field(gt=0, le=86_400)]
-Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12)]
+Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12), AfterValidator(_not_tiny)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Who = Annotated[Name, AfterValidator(_who)]
 

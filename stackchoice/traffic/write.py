@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from io import StringIO
 from pathlib import Path
@@ -51,7 +52,7 @@ def new_scenario(
     TrafficError
         When the file is there and ``replace`` was not said, or cannot be written.
     """
-    if path.exists() and not replace:
+    if os.path.exists(path) and not replace:
         raise TrafficError(
             f"{shown(str(path))}: is there already; say --replace to overwrite it, or --into to "
             "put the workload into it"
