@@ -106,6 +106,7 @@ class Fit(Record):
     kernels: KernelPath | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
+    needed_evidence: Evidence = Evidence.INFERRED
     note: str = ""
 
 

@@ -89,7 +89,7 @@ def _fit(decision: Decision) -> Iterator[Shown]:
         served = text.interval(fit.replica)
         yield _shown("requests one replica serves", served, fit.replica.evidence)
     busy = text.number(fit.needed_concurrency)
-    yield _shown("requests in flight at the peak", busy, Evidence.INFERRED)
+    yield _shown("requests in flight at the peak", busy, fit.needed_evidence)
 
 
 def _inputs(decision: Decision) -> Iterator[Shown]:
