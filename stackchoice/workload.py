@@ -7,7 +7,7 @@ Every predicate is true, false or unknown (None), and unknown stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Literal
 
 from stackchoice.facts.datum import Evidence, Record
@@ -105,7 +105,7 @@ def pushes(rules: list[Rule], situation: Situation) -> list[PushResult]:
     return sorted((_push(rule, situation) for rule in rules), key=lambda p: -p.precedence)
 
 
-def conflicts(results: list[PushResult], alive: set[str]) -> list[Conflict]:
+def conflicts(results: list[PushResult], alive: Container[str]) -> list[Conflict]:
     """Return the pushes that hold and point at different surviving engines.
 
     Defaults yield to any push and never conflict. A push whose favourites were all
@@ -132,13 +132,13 @@ def conflicts(results: list[PushResult], alive: set[str]) -> list[Conflict]:
     return found
 
 
-def favourite(push: PushResult, alive: set[str]) -> str | None:
+def favourite(push: PushResult, alive: Container[str]) -> str | None:
     """Return the best-ranked engine of a push that is still alive."""
     ranked = sorted(push.favours, key=lambda f: f.rank)
     return next((f.engine for f in ranked if f.engine in alive), None)
 
 
-def against_managed(results: list[PushResult], alive: set[str]) -> list[Conflict]:
+def against_managed(results: list[PushResult], alive: Container[str]) -> list[Conflict]:
     """Return where a push toward the managed endpoint meets one toward a surviving engine.
 
     Precedence does not settle these: people and money do, as the rule's own words say.

@@ -101,8 +101,8 @@ class Notebook:
         """Overwrite the cell that holds ``old``, key by key; return the cell."""
         cell = self.page.locator(".jp-CodeCell", has_text=old).first
         editor = cell.locator(".cm-content")
+        editor.click()  # before it is read: what is off the screen has no text
         source = editor.inner_text().replace(old, new)
-        editor.click()
         editor.press("Control+a")
         self.page.keyboard.insert_text(source)
         return self.page.locator(".jp-CodeCell", has_text=new).first

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import shlex
 import stat
 import sys
 import threading
@@ -18,7 +20,7 @@ from typer.testing import CliRunner
 
 from stackchoice.cli import app
 from stackchoice.confirm import Endpoint, confirm
-from stackchoice.errors import EngineError, InputError
+from stackchoice.errors import EngineError, InputError, StackchoiceError
 from stackchoice.importers import import_results
 from stackchoice.load.aiperf import exchange_of_record, files, health_of, hold_to_schedule
 from stackchoice.load.aiperf_job import write_job
@@ -329,6 +331,52 @@ def test_what_does_not_fit_a_config_map_goes_to_a_volume(
     (job,) = yaml.safe_load_all((tmp_path / "big" / "job.yaml").read_text())
     volume = job["spec"]["template"]["spec"]["volumes"][0]
     assert volume["persistentVolumeClaim"] == {"claimName": "stackchoice-load"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--spend-cap", "1", "--input-price", "1", "--output-price", "1"], "nothing about --spe"),
+        (["--launches", "2", "--probe", "cache"], "nothing about --launches, --probe"),
+        (["--requests", "1000000", "--prompt-words", "40000"], "above 2,000,000 bytes"),
+        (["--key-variable", "sk-proj-secret"], "no name of an environment variable"),
+        (["--runner-path", "env"], "give --runner aiperf with it"),
+        (["--rate", "nan"], "--rate nan: Input should be a finite"),
+    ],
+)
+def test_what_a_job_cannot_do_is_refused_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], text: str
+) -> None:
+    monkeypatch.setattr("stackchoice.load.aiperf_job._MOST_BYTES", 2_000_000)
+    asked = ["confirm", "--endpoint", "http://localhost:9", "--model", "m", "--write-only"]
+    done = CliRunner().invoke(app, [*asked, str(tmp_path / "load"), *options])
+    assert isinstance(done.exception, StackchoiceError)
+    assert text in str(done.exception)
+    assert "secret" not in str(done.exception)
+    assert not (tmp_path / "load").exists()
+
+
+def test_what_is_to_be_typed_is_quoted(tmp_path: Path) -> None:
+    where = Endpoint(base_url="http://localhost:9", model="a b; c")
+    said = write_job(where, Plan(), tmp_path / "my load; x")
+    script = shlex.quote(str(tmp_path / "my load; x" / "run.sh"))
+    assert f"sh {script}\n" in said
+    assert said.endswith("--model 'a b; c'")
+    names = sorted(p.name for p in (tmp_path / "my load; x").iterdir())
+    assert names == ["job.yaml", "repetition-1", "run.sh"]
+
+
+def test_stamps_out_of_order_are_no_measurement_and_wall_clocks_may_step() -> None:
+    (record, *_) = recorded("profile_export_raw.jsonl")
+    fine = read_sample(exchange_of_record(record)[1])
+    stepped = copy.deepcopy(record)
+    stepped["metadata"] |= {"request_ack_ns": 1, "request_end_ns": 1}
+    sample = read_sample(exchange_of_record(stepped)[1])
+    assert sample.failure == fine.failure
+    assert (sample.ttft_s, sample.decode_tokens_per_s) == (fine.ttft_s, fine.decode_tokens_per_s)
+    mixed = copy.deepcopy(record)
+    mixed["responses"][-1]["perf_ns"] = 1
+    assert read_sample(exchange_of_record(mixed)[1]).failure is Failure.CLIENT_FAULT
 
 
 def test_a_record_that_is_missing_is_no_clean_stream() -> None:

@@ -25,6 +25,13 @@ GEMMA = {
     "sliding_window": 1024, "max_position_embeddings": 262144,
     "layer_types": ["sliding_attention"] * 5 + ["full_attention"],
 }  # fmt: skip
+QWEN_27B = {
+    "model_type": "qwen3_5_text", "num_hidden_layers": 64, "hidden_size": 5120, "head_dim": 256,
+    "num_attention_heads": 24, "num_key_value_heads": 4, "full_attention_interval": 4,
+    "linear_num_key_heads": 16, "linear_num_value_heads": 48, "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "mamba_ssm_dtype": "float32",
+    "dtype": "bfloat16", "max_position_embeddings": 262144,
+}  # fmt: skip
 
 
 def ask(release, config=LLAMA_70B, engine="vllm", **rest):
@@ -152,6 +159,26 @@ class TestVerdict:
                                   cuda_graph_gib=3)  # fmt: skip
         found = pool_verdict(asked, budget.cache_bytes, budget=budget, device_bytes=80 * GIB)
         assert (found.verdict, found.because) == ("oom", "graph_capture")
+
+    @pytest.mark.parametrize(
+        ("release", "tp", "length", "requests", "gib", "because"),
+        [
+            # vLLM issue 49064, Qwen3.8-27B: 161 blocks on two RX 7900 XT refuse 256 requests.
+            ("0.23.1", 2, 122_633, 256, 3.86, "no_memory_for_state"),
+            ("0.23.1", 2, 122_633, 161, 3.86, "ok"), ("0.19.0", 2, 122_633, 256, 3.86, "ok"),
+            # 969 blocks on an H100 refuse 1024.
+            ("0.28.0", 1, 132_000, 1024, 46.4, "no_memory_for_state"),
+        ],
+    )  # fmt: skip
+    def test_a_request_needs_a_block_for_its_state(
+        self, release, tp, length, requests, gib, because
+    ):
+        settings = {"max_model_len": length, "max_num_seqs": requests}
+        asked = ask(release, QWEN_27B, tp=tp, settings=settings)
+        found = pool_verdict(asked, int(gib * GIB))
+        assert found.because == because
+        eager = ask(release, QWEN_27B, tp=tp, settings={**settings, "enforce_eager": True})
+        assert pool_verdict(eager, int(gib * GIB)).because == "ok"
 
     @pytest.mark.parametrize(
         ("release", "config", "kv", "capability", "runs"),

@@ -9,6 +9,7 @@ from stackchoice import decide, load_facts, load_scenario
 from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
+from stackchoice.scenario import parse_scenario
 from stackchoice.this_machine import with_machine
 
 BRIEF_OPTIONS = {
@@ -301,8 +302,6 @@ def test_a_flip_is_true_on_both_sides(changed, facts):
 def changed_to(scenario, value, changed):
     tree = scenario.model_dump(mode="json", by_alias=True)
     tree["workload"]["requests_per_user_per_day"] = value
-    from stackchoice.scenario import parse_scenario
-
     return parse_scenario(tree)
 
 
@@ -454,52 +453,37 @@ def test_a_configuration_on_several_devices_says_how_many(changed, facts):
     assert all("2 x H100 SXM 80GB" in title for title in titles)
 
 
-def test_a_replica_takes_the_fewest_devices_that_hold_it_where_nobody_says_how_many(changed, facts):
-    """141 GB of weights fit two 80 GB cards and not one; 73 GB fit one. Never taken in silence."""
-    bf16, fp8 = "meta-llama/Llama-3.3-70B-Instruct", "nvidia/Llama-3.3-70B-Instruct-FP8"
-
-    def decided(artifact, **more):
-        there = [{"id": "h100_sxm", "count": 2, **more}]
-        model = {"id": bf16, "artifacts": [artifact]}
-        return decide(
-            changed("json-chat", model=model, candidates__machines=there, workload__users=80,
-                    workload__sampling_preset="", money__can_fund_devices=2,
-                    candidates__stated_budget=None, constraints__data_may_leave=False), facts
-        )  # fmt: skip
-
-    both, one = decided(bf16), decided(fp8)
-    assert (both.fit.devices, one.fit.devices) == (2, 1)
-    assert both.recommended is not None
-    assert both.runnable[0].machine.startswith("2 x ")
-    # 327,680 B a token: 80 layers of 8 heads of 128, keys and values of two bytes.
-    wide = decided(fp8, devices_per_replica=2).fit.rows[-1]
-    assert wide.bytes_per_sequence == 80 * 2 * 8 * 128 * 2 * 8192
-    told = f"on 2 the memory holds {wide.live_sequences} live sequences instead of "
-    for decision in (both, one):
-        assert "the fewest that do: assumed" in decision.fit.note
-        assert decision.fit.note in decision.held_fixed
-    assert told in one.fit.note
-    assert decided(bf16, devices_per_replica=2).fit.note == ""
-    alone = decided(bf16, devices_per_replica=1)
-    assert alone.recommended is None
-
-
-def test_a_peak_too_much_for_the_fewest_devices_is_tried_on_all_of_them(changed, facts):
-    """Four at once on each of two cards carry 80 users, not 400; both cards as one carry those."""
-
-    def decided(users, **more):
-        return decide(
-            changed("json-chat", workload__users=users, workload__sampling_preset="",
-                    model={"id": "meta-llama/Llama-3.3-70B-Instruct",
-                           "artifacts": ["nvidia/Llama-3.3-70B-Instruct-FP8"]},
-                    candidates__machines=[{"id": "h100_sxm", "count": 2, **more}],
-                    candidates__stated_budget=None, constraints__data_may_leave=False,
-                    money__can_fund_devices=2), facts
-        )  # fmt: skip
-
-    assert [decided(users).fit.devices for users in (80, 400)] == [1, 2]
-    assert decided(400, devices_per_replica=1).recommended is None
-    assert decided(400).recommended == decided(400, devices_per_replica=2).recommended is not None
+def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_serve_taken(
+    changed, facts
+):
+    llama = {"id": "meta-llama/Llama-3.3-70B-Instruct",
+             "artifacts": ["meta-llama/Llama-3.3-70B-Instruct"]}  # fmt: skip
+    four = [{"id": "h100_sxm", "count": 4}]
+    tree = changed("shared-prefix", model=llama, candidates__machines=four).model_dump(
+        mode="json", by_alias=True, exclude_defaults=True
+    )
+    del tree["workload"]["sampling_preset"]  # one of the other model's
+    large = parse_scenario(tree)
+    decision = decide(large, facts)
+    tried = {c.devices for c in decision.candidates if c.engine == "vLLM"}
+    assert tried == {1, 2, 4}
+    # 141 GB of weights: more than one card of 80 GB, and two of them leave 19 GB
+    alone = [c for c in decision.candidates if c.engine == "vLLM" and c.devices == 1]
+    assert all(c.status == "eliminated" and c.question == "hardware fit" for c in alone)
+    # Two replicas of two hold 6 sequences, fewer than 3,000 users have in flight; 80 have fewer.
+    assert "4 x H100" in decision.best_self_hosted_configuration
+    tree["workload"]["users"]["value"] = 80
+    few = decide(parse_scenario(tree), facts)
+    assert "2 x H100" in few.best_self_hosted_configuration
+    four_cards = few.fit.model_copy().note.partition("; on 4 the memory holds ")[2]
+    # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
+    assert int(four_cards.split()[0]) >= (4 * 80e9 - 141.2e9 - 1e9) // (
+        80 * 8 * 128 * 2 * 2 * 16384
+    )
+    assert "the fewest of those tried (1, 2, 4) that serve: assumed" in decision.fit.note
+    assert decision.fit.note in decision.held_fixed
+    stated = changed("shared-prefix", candidates__machines=[{**four[0], "devices_per_replica": 2}])
+    assert {c.devices for c in decide(stated, facts).candidates if c.engine == "vLLM"} == {2}
 
 
 def test_what_an_engine_admits_says_what_keeps_it_from_serving(changed, facts):

@@ -533,3 +533,14 @@ def test_the_fast_reader_reads_what_the_strict_one_reads(path, monkeypatch):
     """The strict reader refuses repeated keys and older YAML; both give the same values."""
     monkeypatch.setattr("stackchoice.facts.yaml.MAX_BYTES", 4 * 2**20)
     assert read_facts(path) == read_yaml(path)
+
+
+def test_a_class_seen_by_a_release_is_unknown_in_older_ones(facts):
+    """`by X` in `architectures`: X has it, and nobody read an older one."""
+    engine = facts.engines["vllm"]
+    name, seen = next(
+        (n, v.value) for n, v in engine.architectures.items() if (v.value or "").startswith("by ")
+    )
+    assert engine.implements(name)[0] is True
+    assert engine.implements(name, "0.1.0") == (None, "")
+    assert engine.implements(name, seen.removeprefix("by "))[0] is True

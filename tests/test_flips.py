@@ -18,7 +18,9 @@ def named(decision):
     recommended, own = decision.recommended, decision.best_self_hosted
     if recommended is None:
         return (
-            f"too close to call or nothing (self-hosted: {own})" if own else "none: no option is left"
+            f"too close to call or nothing (self-hosted: {own})"
+            if own
+            else "none: no option is left"
         )
     return recommended if own in (None, recommended) else f"{recommended} (self-hosted: {own})"
 

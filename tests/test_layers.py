@@ -422,3 +422,127 @@ def test_a_lightning_state_is_a_square_matrix_a_head_without_convolution():
 def test_layers_that_are_not_read_make_the_cache_unknown(change):
     with pytest.raises(UnknownCacheError):
         model_layers({**BASE, **change})
+
+
+LATENT = {
+    "num_hidden_layers": 4, "num_attention_heads": 64, "hidden_size": 4096, "dtype": "bfloat16",
+    "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 192, "v_head_dim": 256,
+    "index_topk": 2048, "index_head_dim": 128,
+}  # fmt: skip
+QSA = {
+    "model_type": "qwen4_exp_text", "num_hidden_layers": 4, "hidden_size": 2560, "head_dim": 256,
+    "num_attention_heads": 24, "num_key_value_heads": 2, "linear_num_key_heads": 16,
+    "linear_num_value_heads": 48, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+    "linear_conv_kernel_dim": 4, "indexer_n_heads": 4, "indexer_kv_heads": 1,
+    "indexer_head_dim": 128, "indexer_budget": 2048, "indexer_compress_ratio": 4,
+    "dtype": "bfloat16",
+}  # fmt: skip
+
+
+class TestIndexes:
+    """Transformers 5.24 renames kinds of layers; an index is kept by full layers alone."""
+
+    @pytest.mark.parametrize("word", ["indexed_attention", "deepseek_sparse_attention"])
+    def test_every_indexed_layer_keeps_its_keys(self, word):
+        layout = cache_layout({**LATENT, "layer_types": [word] * 4})
+        assert layout.kv_bytes_per_token == 4 * (576 * 2 + 132)
+
+    def test_layers_named_full_beside_indexed_ones_keep_none(self):
+        kinds = ["indexed_attention", "full_attention"] * 2
+        layout = cache_layout({**LATENT, "layer_types": kinds})
+        assert layout.kv_bytes_per_token == 4 * 576 * 2 + 2 * 132
+        off = cache_layout({**LATENT, "layer_types": ["full_attention"] * 4, "use_dsa": False})
+        assert off.kv_bytes_per_token == 4 * 576 * 2
+
+    @pytest.mark.parametrize(
+        "word", ["full_attention", "qwen_sparse_attention", "indexed_attention"]
+    )
+    def test_keys_pooled_over_tokens_are_one_entry_for_all(self, word):
+        """SGLang: kv_heads x head_dim x 2 bytes / ratio a token and full layer."""
+        kinds = ["linear_attention"] * 3 + [word]
+        layout = cache_layout({**QSA, "layer_types": kinds}, state=SHORT)
+        assert layout.kv_bytes_per_token == 2 * 2 * 256 * 2 + 128 * 2 // 4
+        plain = cache_layout(
+            {k: v for k, v in QSA.items() if "indexer" not in k} | {"full_attention_interval": 4},
+            state=SHORT,
+        )
+        assert plain.kv_bytes_per_token == 2 * 2 * 256 * 2
+
+    def test_a_latent_without_positions_and_pooled_keys_beside_states(self):
+        """GLM-5-Next: 512 values a latent, 132 bytes of index for 16 tokens, KDA elsewhere."""
+        config = {
+            **LATENT, "qk_rope_head_dim": 0, "index_kpool": 16, "linear_head_dim": 128,
+            "linear_num_heads": 64, "linear_conv_kernel_dim": 4, "indexer_types": ["full"] * 4,
+            "layer_types": ["linear_attention"] * 3 + ["indexed_attention"],
+        }  # fmt: skip
+        layout = cache_layout(config, state=SHORT)
+        assert layout.kv_bytes_per_token == 512 * 2 + 132 / 16
+        assert layout.state_bytes_per_sequence == 3 * (64 * 128 * 128 * 4 + 3 * 64 * 128 * 3 * 2)
+
+    def test_block_indexes_by_their_word(self):
+        kinds = ["full_attention"] * 2 + ["minimax_m3_sparse"] * 6
+        config = {**BASE, "num_key_value_heads": 4, "layer_types": kinds, "index_head_dim": 128}
+        assert cache_layout(config).kv_bytes_per_token == (8 * 4 * 256 + 6 * 128) * 2
+
+    def test_layers_that_read_the_cache_of_another_keep_none(self):
+        config = {
+            **LATENT, "layer_types": ["indexed_attention"] * 4, "kv_source_layers": [0, 0, 2, 2],
+            "indexer_types": ["full", "shared", "full", "full"],
+        }  # fmt: skip
+        assert cache_layout(config).kv_bytes_per_token == 2 * 576 * 2 + 3 * 132
+        with pytest.raises(UnknownCacheError, match="kv_source_layers"):
+            cache_layout({**BASE, "kv_source_layers": [0, 0, 2, 3, 4, 5, 6, 7]})
+
+    def test_n_gram_embeddings_keep_columns_of_every_stream(self):
+        plain = {**QSA, "full_attention_interval": 4}
+        grams = {"ple_layer_ids": [1], "hc_count": 4, "ple_conv_kernel_size": 4, "ngram_size": 3}
+        one, two = (cache_layout(c, state=SHORT) for c in (plain, {**plain, **grams}))
+        assert one.kv_bytes_per_token == two.kv_bytes_per_token
+        more = two.state_bytes_per_sequence - one.state_bytes_per_sequence
+        assert more == 4 * 2560 * 3 * 3 * 2
+
+
+class TestOverrides:
+    """``per_layer_config``: Transformers' way to write what differs from layer to layer."""
+
+    GEMMA = {
+        **BASE, "model_type": "gemma4_text", "num_key_value_heads": 4, "head_dim": 256,
+        "sliding_window": 512, "layer_types": ["sliding_attention", "full_attention"] * 4,
+    }  # fmt: skip
+
+    def test_overrides_say_what_the_publisher_says_by_kind(self):
+        published = {**self.GEMMA, "global_head_dim": 512, "num_global_key_value_heads": 2}
+        change = {"head_dim": 512, "num_key_value_heads": 2}
+        written = {**self.GEMMA, "per_layer_config": {f"0{i}": change for i in (1, 3, 5, 7)}}
+        one, two = cache_layout(published), cache_layout(written)
+        assert one.kv_bytes_per_token == two.kv_bytes_per_token == 4 * 2 * 2 * 512 * 2
+        assert one.bytes_per_sequence(9999) == two.bytes_per_sequence(9999)
+
+    def test_the_class_assumes_larger_global_heads(self):
+        assert cache_layout(self.GEMMA).kv_bytes_per_token == 4 * 2 * 4 * 512 * 2
+
+    def test_windows_latents_and_skipped_attention(self):
+        config = {
+            **LATENT, "sliding_window": 512, "layer_types": ["sliding_attention"] * 3
+            + ["indexed_attention"], "per_layer_config": {
+                "0": {"kv_lora_rank": 1024}, "1": {"sliding_window": 128},
+                "2": {"skip": ["attention"]},
+            },
+        }  # fmt: skip
+        layout = cache_layout(config)
+        windows = {g.window_tokens: g.bytes_per_token for g in layout.groups if g.window_tokens}
+        assert windows == {512: 1088 * 2, 128: 576 * 2}
+        assert layout.kv_bytes_per_token == 576 * 2 + 132
+
+    def test_without_kinds_it_is_unknown(self):
+        with pytest.raises(UnknownCacheError, match="layer_types"):
+            model_layers({**BASE, "per_layer_config": {"0": {"head_dim": 64}}})
+
+
+def test_ratios_by_kind_are_ratios_by_layer():
+    kinds = {128: "heavily_compressed_attention", 4: "compressed_sparse_attention"}
+    by_kind = {k: v for k, v in V4.items() if k != "compress_ratios"} | {
+        "layer_types": [kinds.get(r, "sliding_attention") for r in V4["compress_ratios"]],
+        "compress_rates": {name: ratio for ratio, name in kinds.items()},
+    }
+    assert model_layers(by_kind) == model_layers(V4)

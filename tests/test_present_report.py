@@ -1,6 +1,7 @@
 """The report: complete, escaped, self-contained, and never half written."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections import Counter
 from datetime import date
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pypdf
 import pytest
@@ -130,6 +132,15 @@ def test_report_holds_every_section_in_order(rendered):
 def test_json_is_the_decision_itself(rendered, facts):
     decision = decide(load_scenario("json-chat"), facts)
     assert decision.model_dump_json(indent=2) + "\n" == rendered["json"].read_text("utf-8")
+
+
+@pytest.mark.parametrize("end", ["html", "json", "md"])
+def test_the_committed_samples_are_what_the_present_code_renders(rendered, end):
+    """Dates apart; ``make sample`` renders them anew."""
+    sample = Path(__file__).parents[1] / "reports" / f"sample.{end}"
+    days = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+    committed, now = (days.sub("DAY", p.read_text("utf-8")) for p in (sample, rendered[end]))
+    assert committed == now, "run make sample"
 
 
 def test_page_is_one_offline_file_without_code_or_widgets(rendered):

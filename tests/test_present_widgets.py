@@ -248,3 +248,16 @@ def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
     panel.reload()
     assert "holds NoneType, not a mapping" in panel.message.value
+
+
+def test_devices_of_a_replica_may_be_not_known_again(facts):
+    panel = ScenarioPanel(load_scenario("nvidia-throughput"), facts)
+    field = panel.fields["candidates.machines.0.devices_per_replica"]
+    assert field.value == "4"
+    field.value = "not known"
+    assert panel.error == ""
+    assert field.value == "not known"
+    assert panel.scenario.candidates.machines[0].devices_per_replica is None
+    field.value = "99"
+    assert "above count 64" in panel.error
+    assert panel.scenario.candidates.machines[0].devices_per_replica is None

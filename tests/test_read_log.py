@@ -184,6 +184,62 @@ def test_the_first_reason_of_a_refusal_and_the_proposal_are_kept(memory):
     assert boot.refusals[0].proposal == "at most 205,728 tokens"
 
 
+def test_lengths_with_commas_are_read_whole(memory):
+    text = (
+        "ValueError: To serve at least one request with the model's max seq len (16,384), 4.0 GiB "
+        "KV cache is needed, which is larger than the available KV cache memory (2.5 GiB). Based "
+        "on the available memory, the estimated maximum model length is 10,240.\n"
+    )
+    (boot,) = boots_of(text, memory)
+    assert (boot.value("max_model_len"), boot.refusals[0].proposal) == (
+        16384, "at most 10,240 tokens",
+    )  # fmt: skip
+
+
+def test_fewer_state_blocks_than_requests_refuse_a_start(memory):
+    text = (
+        "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (969). Each decode "
+        "sequence requires one Mamba cache block, so CUDA graph capture cannot proceed.\n"
+    )
+    (boot,) = boots_of(text, memory)
+    assert [(r.verdict, r.because) for r in boot.refusals] == [("refused", "no_memory_for_state")]
+    assert (boot.value("max_num_seqs"), boot.value("max_num_seqs_possible")) == (1024, 969)
+
+
+def test_settings_of_a_draft_model_do_not_stand_for_the_targets(memory):
+    text = (
+        "Initializing a V1 LLM engine (v0.22.0) with config: model='target', speculative_config="
+        "SpeculativeConfig(method='dflash', model='drafter', num_spec_tokens=6), max_seq_len=4096\n"
+    )
+    (boot,) = boots_of(text, memory)
+    assert (boot.value("model"), boot.value("num_speculative_tokens")) == ("target", 6)
+
+
+def test_the_breakdown_of_memory_after_the_start(memory):
+    """LFM2.5-1.2B on 16 GiB, vLLM 0.26.0."""
+    text = (
+        "Free memory on device (15.89/16.0 GiB) on startup. Desired GPU memory utilization is "
+        "(0.95, 15.2 GiB). Actual usage is 0.88 GiB for weight, 0.26 GiB for peak activation, -0.16"
+        " GiB for non-torch memory, and 0.24 GiB for CUDAGraph memory. Replace [...] memory. "
+        "Current kv cache memory in use is 13.33 GiB.\n"
+    )
+    (boot,) = boots_of(text, memory)
+    names = ("weights_gib", "activation_peak_gib", "non_torch_gib", "memory_for_cache_gib")
+    assert [boot.value(name) for name in names] == [0.88, 0.26, -0.16, 13.33]
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ("SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846", 997846),
+        ("DSV4 pool sizes: full=852992, swa=85248, c4=213248, c128=6664, c4_state=5328", 852992),
+    ],
+)
+def test_pools_of_sliding_and_compressed_layers_of_sglang(line, tokens, memory):
+    (boot,) = boots_of(line + "\n", memory)
+    assert (boot.engine, boot.value("pool_tokens")) == ("sglang", tokens)
+
+
 def test_a_message_that_a_terminal_broke_is_read_whole(memory):
     text = (
         "(EngineCore pid=316) ValueError: To serve at least one request with the model's max seq "

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from stackchoice.cli import app
 from stackchoice.confirm import Endpoint, Passport, Plan
 from stackchoice.confirm.command_engine import CommandEngine
 from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.passport import PassportError, Protocol, Validity
 from stackchoice.confirm.results import Results
-from stackchoice.errors import EngineError, InputError
+from stackchoice.errors import EngineError, InputError, StackchoiceError
 from stackchoice.sweep import Knob, design, judge, parse_knob, run_sweep
 from stackchoice.sweep.run import by_url, describe
 
@@ -52,7 +54,38 @@ def test_an_even_drift_moves_every_arm_alike(sizes: list[int], rounds: int) -> N
     assert plan.order[0] == plan.order[-1] == 0
 
 
-@pytest.mark.parametrize("text", ["slots", "slots=", "slots=1", "=1,2", "a b=1,2", "slots=1,1"])
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["slots=1,4", "--rounds", "0"], "0 rounds: not possible"),
+        (["slots=1,4", "--rounds", "1000000000"], "rounds: not possible"),
+        (["slots=1,4", "--command", ""], "--model is missing"),
+        (["slots=1,4", "--model", "m"], "give --command or --url"),
+        (["slots=1,4", "--key-variable", "K"], "only --url sends a key"),
+        (["slots=1,many"], "slots 'many': no count"),
+        (["threads=1,0"], "threads 0: no count"),
+        (["prefix_cache=on,maybe"], "neither on nor off"),
+        (["weights=q8_0,q9"], "arm 'llama.cpp:q9': no such engine"),
+        (["n=1,2", "--model", "m", "--command", "x {n} {port} '"], "close the quotes"),
+        (["n=1,2", "--model", "m", "--command", "x {n} {port} {m}"], "no setting for 'm'"),
+        (["n=1,2", "--model", "m", "--command", "x {n} {port.a.b}"], "has no {port}"),
+        (["n=1,2", "--model", "m", "--command", "x {n} {n.a} {port}"], "no setting for"),
+        (["n=1,2", "--model", "m", "--url", "n=1@http://localhost:9"], "no address for n=2"),
+    ],
+)
+def test_a_wrong_setting_is_said_before_anything_is_measured(
+    tmp_path: Path, options: list[str], text: str
+) -> None:
+    out = tmp_path / "sweep"
+    done = CliRunner().invoke(app, ["sweep", "--out", str(out), "--knob", *options])
+    assert isinstance(done.exception, StackchoiceError), done.output
+    assert text in str(done.exception)
+    assert "baseline" not in done.output
+    assert not (out / "sweep.json").exists()
+
+
+@pytest.mark.parametrize("text", ["slots", "slots=", "slots=1", "=1,2", "a b=1,2", "slots=1,1",
+                                  "slots=1,1.0", "slots=1,nan", "slots=inf,1"])  # fmt: skip
 def test_a_knob_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="knob"):
         parse_knob(text)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -187,3 +188,6 @@ def test_what_is_not_known_says_unknown_and_a_never_says_never():
     assert work.why("a", "b").evidence == "computed"
     assert figure(1234567.25) == "1,234,567.25"
     assert figure(0.000123456789) == "0.000123456789"
+    assert figure(Decimal("23239452259.8")) == "23,239,452,260"
+    assert figure(999_999_999.99) == "1,000,000,000"
+    assert figure(0.9999999999) == "1"

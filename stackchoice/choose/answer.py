@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,7 +44,6 @@ class Answer:
     """
 
     case: Case
-    judged: list[Judged]
     offered: list[Offered]
     chosen: Judged | None
     best_rule: PushResult | None
@@ -85,7 +85,8 @@ class Answer:
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""
         sellers = [priced(c, offer, self.tokens) for _, offer, c in self.offered]
-        return [j.candidate() for j in self.judged] + (sellers or [nobody_sells(self.case)])
+        own = [j.candidate() for j in _judged(self.case)]
+        return own + (sellers or [nobody_sells(self.case)])
 
 
 def answer(case: Case) -> Answer:
@@ -93,50 +94,72 @@ def answer(case: Case) -> Answer:
 
     Cases made from one another share sub-results: only what a moved input reaches is new.
     """
-    tokens = volume(case)
-    judged, field, results = case.recall(("survey",), _survey)
-    alive = set(field.best)
-    found_conflicts = conflicts(results, alive)
-    rule, engine_id = _favourite(results, alive)
-    chosen = field.best[engine_id] if engine_id else None
-    unsettled = [c for c in found_conflicts if not c.settled and engine_id in c.engines]
-    tied = next(
-        (case.facts.engines[e].name for c in unsettled for e in c.engines if e != engine_id), None
-    )
-
+    tokens, found = volume(case), case.recall(("survey",), _survey)
+    chosen = found.chosen
     offered = judged_sellers(case)
     taken = best_seller(offered, tokens)
     bought, seller = (taken[:2], taken[2]) if taken else (None, None)
     lines = path_lines(case, chosen.site if chosen else None, bought, tokens)
     ways = open_ways(case, chosen, seller, lines)
     verdict = recommend(
-        case, ways, chosen=chosen, best_rule=rule, tied_with=None if seller else tied,
-        pushes=results,
+        case, ways, chosen=chosen, best_rule=found.rule, tied_with=None if seller else found.tied,
+        pushes=found.pushes,
         sellers=[c for _, _, c in offered] or [nobody_sells(case)],
-        fit_unknown=not field.best and any(j.alive for j in judged),
+        fit_unknown=found.fit_unknown,
     )  # fmt: skip
     return Answer(
-        case=case, judged=judged, offered=offered, chosen=chosen, best_rule=rule,
-        seller=seller, bought=bought, pushes=results,
-        conflicts=[*found_conflicts, *(against_managed(results, alive) if seller else ())],
+        case=case, offered=offered, chosen=chosen, best_rule=found.rule,
+        seller=seller, bought=bought, pushes=found.pushes,
+        conflicts=[*found.conflicts, *(found.against_managed if seller else ())],
         lines=lines, tokens=tokens, ways=ways,
         verdict=verdict,
     )  # fmt: skip
 
 
-def _survey(case: Case) -> tuple[list[Judged], Field, list[PushResult]]:
-    """Judge everything and see where the rules point: what no price and no salary moves."""
-    veto = VETO if vetoed(case.scenario, case.point) else None
-    judged = judge_all(case, veto)
+@dataclass(frozen=True)
+class Survey:
+    """What no price and no salary moves: who survives, and where the rules point.
+
+    ``tied`` is an engine that no rule settles the chosen one against, ``fit_unknown`` whether
+    nothing survives but what is not known to fit.
+    """
+
+    pushes: list[PushResult]
+    conflicts: list[Conflict]
+    against_managed: list[Conflict]
+    rule: PushResult | None
+    chosen: Judged | None
+    tied: str | None
+    fit_unknown: bool
+
+
+def _judged(case: Case) -> list[Judged]:
+    return judge_all(case, VETO if vetoed(case.scenario, case.point) else None)
+
+
+def _survey(case: Case) -> Survey:
+    """Judge everything; what is asked of the judged is asked here, so that its reads are noted."""
+    judged = _judged(case)
     field = Field(judged)
     results = pushes(case.facts.rules, _situation(case, field))
-    if not field.best:  # looked at here, so that what it reads is noted
-        all(j.alive for j in judged)
-    return judged, field, results
+    found = conflicts(results, field)
+    rule, engine = next(
+        ((push, own) for push in results if push.holds and (own := favourite(push, field))),
+        (None, None),
+    )
+    unsettled = [c for c in found if not c.settled and engine in c.engines]
+    return Survey(
+        pushes=results, conflicts=found, rule=rule,
+        against_managed=against_managed(results, field),
+        chosen=field.best(engine) if engine else None,
+        tied=next((case.facts.engines[e].name for c in unsettled for e in c.engines if e != engine),
+                  None),
+        fit_unknown=not field and any(j.alive for j in judged),
+    )  # fmt: skip
 
 
-class Field:
-    """Who can be chosen: of each engine its best configuration.
+class Field(Container[str]):
+    """Who can be chosen: of each engine its best configuration, looked for when it is asked for.
 
     An option whose hard facts are unknown is not preferred while a proven one survives, and one
     whose weights are not known to fit is not recommended at all.
@@ -146,26 +169,27 @@ class Field:
         fitting = [j for j in judged if j.standing.fits]
         self._fitting = sorted(fitting, key=lambda j: j.standing.rank, reverse=True)
 
-    @cached_property
-    def best(self) -> dict[str, Judged]:
-        """The best configuration by engine: proven ones, else those with the fewest unknowns."""
-        found: dict[str, Judged] = {}
-        for one in self._fitting:
-            if one.engine.id not in found and one.proven:
-                found[one.engine.id] = one
-        return found or self._unproven()
+    def __contains__(self, engine: object) -> bool:
+        return self.best(engine) is not None
 
-    def _unproven(self) -> dict[str, Judged]:
-        found: dict[str, Judged] = {}
-        for one in sorted((j for j in self._fitting if j.alive), key=lambda j: len(j.unknown)):
-            found.setdefault(one.engine.id, one)
-        return found
+    def __bool__(self) -> bool:
+        return self._any_proven or any(j.alive for j in self._fitting)
+
+    @cached_property
+    def _any_proven(self) -> bool:
+        return any(j.proven for j in self._fitting)
+
+    def best(self, engine: object) -> Judged | None:
+        """Return an engine's best: proven while anything is, else with the fewest unknowns."""
+        own = (j for j in self._fitting if j.engine.id == engine)
+        if self._any_proven:
+            return next((j for j in own if j.proven), None)
+        return min((j for j in own if j.alive), key=lambda j: len(j.unknown), default=None)
 
     @property
     def fastest_per_s(self) -> float | None:
         """Requests a second of the fastest configuration that can be chosen."""
-        alive = [j for j in self._fitting if j.alive]
-        pool = [j for j in alive if not j.unknown] or alive
+        pool = [j for j in self._fitting if (j.proven if self._any_proven else j.alive)]
         rates = [j.site.replica.middle for j in pool if j.site and j.site.replica is not None]
         return max(rates, default=None)
 
@@ -183,10 +207,3 @@ def _situation(case: Case, field: Field) -> Situation:
         devices=sum(c.count for c in choices), mean_utilisation=utilisation,
         thresholds={name: case.facts.assumed(name) for name in THRESHOLDS},
     )  # fmt: skip
-
-
-def _favourite(results: list[PushResult], alive: set[str]) -> tuple[PushResult | None, str | None]:
-    for push in results:
-        if push.holds and (engine := favourite(push, alive)):
-            return push, engine
-    return None, None

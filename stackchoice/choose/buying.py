@@ -70,7 +70,9 @@ def _cheapest(case: Case, machine: str, count: int) -> Rental | None:
         )  # fmt: skip
     listed = [
         _listed(case, count, price)
-        for price in newest(case.facts.hours, machine)
+        for price in case.recall(
+            ("hour prices", machine), lambda here: newest(here.facts.hours, machine)
+        )
         if price.kind in case.scenario.money.rental_terms
     ]
     return min(listed, key=lambda r: (r.usd, r.seller, r.terms), default=None)

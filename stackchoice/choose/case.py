@@ -36,6 +36,7 @@ class Case:
         self._facts, self._point = facts, point
         self._assumptions: Mapping[str, Any] = facts.assumptions
         self._inputs: Mapping[str, Any] = point.inputs
+        self._bare = bare(self._inputs), bare(self._assumptions)
         self._kept: Kept = {} if kept is None else kept
 
     def __getitem__(self, path: str) -> Any:
@@ -106,8 +107,7 @@ class Case:
 
     def _values(self, readings: Readings) -> tuple[Any, ...]:
         """Return what these readings are worth here, without noting that they were looked at."""
-        inputs, assumptions = bare(self._inputs), bare(self._assumptions)
-        paths, names = readings
+        (inputs, assumptions), (paths, names) = self._bare, readings
         return (*[inputs[path].value for path in paths],
                 *[assumptions[name].datum.value for name in names])  # fmt: skip
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from stackchoice.choose.answer import Answer, answer
@@ -237,10 +238,12 @@ def _group(case: Case, factors: dict[tuple[str, str], Any], inner: int) -> Outco
     else:
         wins = _winners(case, ways, totals, inner)
     evens = break_evens(case, found.site, found.offer, found.tokens, found.lines)
+    first = next(evens, None)
     return Outcomes(
         wins=dict(wins), self_hosted=own or "none", usd={k: v for k, v in usd.items()
                                                          if v is not None},
-        never=all(even.mtok_per_month is None for even in evens) if evens else None,
+        never=None if first is None
+        else all(even.mtok_per_month is None for even in chain([first], evens)),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from stackchoice.choose import bills, turning
@@ -130,11 +131,10 @@ def compare(
 def break_evens(
     case: Case, site: Site | None, offer: Offer | None, tokens: Volume | None,
     lines: list[CostLine],
-) -> list[BreakEven]:  # fmt: skip
-    """Return the break-even volumes of :func:`compare` alone, for whoever asks at many points."""
-    if site is None:
-        return []
-    return list(turning.break_evens(paths_at(case, site, offer, tokens, lines)))
+) -> Iterator[BreakEven]:  # fmt: skip
+    """Yield the break-even volumes of :func:`compare` alone, for whoever asks at many points."""
+    if site is not None:
+        yield from turning.break_evens(paths_at(case, site, offer, tokens, lines))
 
 
 def paths_at(

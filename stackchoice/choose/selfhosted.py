@@ -43,9 +43,13 @@ class Judged:
         site = served(so_far.site, case)
         failed, unknown = first_failure(traffic_checks(case, site, limits=self.limits))
         if failed is None:
-            failed, more = first_failure(team_checks(case, self.engine, site))
+            failed, more = self._team
             unknown = unknown + more
         return site, (failed or self.veto, so_far.unknown + unknown)
+
+    @cached_property
+    def _team(self) -> Failure:
+        return first_failure(team_checks(self.case, self.engine, self.standing.place))
 
     @property
     def site(self) -> Site | None:
@@ -64,13 +68,15 @@ class Judged:
 
     @property
     def alive(self) -> bool:
-        """Whether no hard fact failed."""
-        return self.failed is None
+        """Whether no hard fact failed; the traffic, which costs most, is asked last."""
+        doomed = self.veto or self.standing.failed or self._team[0]
+        return not doomed and self.failed is None
 
     @property
     def proven(self) -> bool:
         """Whether no hard fact failed and none is unknown."""
-        return self.alive and not self.unknown
+        unproven = self.standing.unknown or self._team[1]
+        return not unproven and self.alive and not self.unknown
 
     def candidate(self) -> Candidate:
         """Return the candidate; its numbers are None where the file already ruled it out."""

@@ -42,15 +42,15 @@ UNKNOWN_SPEED = Speed()
 class Place:
     """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
 
-    ``devices`` is how many a replica takes, as stated or as tried.
+    ``devices`` is how many a replica takes here: as stated, else one of those that are tried.
     """
 
     number: int
-    devices: int
     model: Model
     artifact: Artifact
     machine: Machine
     choice: MachineChoice
+    devices: int
 
     @property
     def replicas_there(self) -> int:
@@ -95,67 +95,67 @@ class Site(Place):
 
         None where lengths or speed are not known.
         """
-        prefill = flow.prefill_at(self.reuse, end)
-        if prefill is None or not flow.output_tokens:
-            return None
-        return request_seconds(
-            self.speed, self.artifact, share=end, batch=batch, cache_bytes=self.cache_bytes,
-            prefill_tokens=prefill, output_tokens=flow.output_tokens,
-        )  # fmt: skip
+        return _seconds(self, self.speed, self.cache_bytes, flow, end, batch)
+
+
+def _seconds(
+    site: Site, speed: Speed, cache_bytes: int, flow: Traffic, end: str, batch: int
+) -> tuple[float, float] | None:
+    prefill = flow.prefill_at(site.reuse, end)
+    if prefill is None or not flow.output_tokens:
+        return None
+    return request_seconds(
+        speed, site.artifact, share=end, batch=batch, cache_bytes=cache_bytes,
+        prefill_tokens=prefill, output_tokens=flow.output_tokens,
+    )  # fmt: skip
 
 
 def places(case: Case) -> list[Place]:
-    """Return every candidate artifact on every candidate machine, with the devices it may take."""
+    """Return every candidate artifact on every candidate machine, in every size of a replica."""
     model = case.facts.models[case.scenario.model.id]
     wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
-    pairs = [(c, name) for c in case.scenario.candidates.machines for name in wanted]
+    found = [
+        (choice, name, devices) for choice in case.scenario.candidates.machines
+        for name in wanted for devices in replica_sizes(choice)
+    ]  # fmt: skip
     return [
-        place
-        for number, (choice, name) in enumerate(pairs)
-        for place in _sizes(
-            Place(number=number, devices=choice.devices_per_replica or 1, model=model,
-                  artifact=model.artifact(name), choice=choice,
-                  machine=case.facts.machines[choice.id]), case)
+        Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
+              machine=case.facts.machines[choice.id], devices=devices)
+        for number, (choice, name, devices) in enumerate(found)
     ]  # fmt: skip
 
 
-def _sizes(place: Place, case: Case) -> list[Place]:
-    """Return the place as stated; where nobody said how many devices a replica takes, two of it.
+def replica_sizes(choice: MachineChoice) -> list[int]:
+    """Return how many devices a replica may take: as stated, else 1, 2, 4 and 8 are tried.
 
-    One takes the fewest of 1, 2, 4 and 8 that hold the weights and one request, one the most that
-    are there, for a peak that is too much for the first. More than one server is never assumed.
+    A replica over more than one server is never tried unasked.
     """
-    choice = place.choice
-    if choice.devices_per_replica is not None or choice.count == 1:
-        return [place]
-    sizes = [replace(place, devices=n) for n in (1, *DEVICES) if n <= choice.count]
-    holding = (p for p in sizes if site_of(p, case).row.live_sequences != 0)
-    fewest = next(holding, sizes[-1])
-    return [fewest] if fewest is sizes[-1] else [fewest, sizes[-1]]
+    if choice.devices_per_replica is not None:
+        return [choice.devices_per_replica]
+    return [size for size in (1, *DEVICES) if size <= choice.count]
 
 
 def devices_assumed(site: Site, case: Case) -> str:
     """Say how many devices a replica takes where nobody said it, and what twice as many hold."""
-    here, wider = site.devices, site.devices * 2
-    if site.choice.devices_per_replica is not None or site.choice.count == 1:
+    sizes = replica_sizes(site.choice)
+    if site.choice.devices_per_replica is not None or len(sizes) == 1:
         return ""
     said = (
-        f"a replica takes {here} of {site.choice.count} devices, the fewest that do: assumed, "
-        "since devices_per_replica is not given"
+        f"a replica takes {site.devices} of {site.choice.count} devices, the fewest of those tried "
+        f"({', '.join(map(str, sizes))}) that serve: assumed, since nobody said devices_per_replica"
     )
-    if wider > min(site.choice.count, DEVICES[-1]):
+    wider = next((p for p in places(case) if p.devices == 2 * site.devices
+                  and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip
+    now = site.row.live_sequences
+    then = site_of(wider, case).row.live_sequences if wider else None
+    if now is None or then is None or wider is None:
         return said
-    one = next(place for place in places(case) if place.number == site.number)
-    place = replace(one, devices=wider)
-    now, then = site.row.live_sequences, site_of(place, case).row.live_sequences
-    if now is None or then is None:
-        return said
-    return f"{said}; on {wider} the memory holds {then:,} live sequences instead of {now:,}"
+    return f"{said}; on {wider.devices} the memory holds {then:,} live sequences instead of {now:,}"
 
 
 def site_of(place: Place, case: Case) -> Site:
     """Return the numbers of question 1 at a place, whatever the engine."""
-    return case.recall(("site", place.number, place.devices), lambda here: _site(place, here))
+    return case.recall(("site", place.number), lambda here: _site(place, here))
 
 
 def _site(place: Place, case: Case) -> Site:
@@ -190,8 +190,7 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
         ),
     )
     admission = case.recall(
-        ("admission", engine.id, site.number, devices, pool),
-        lambda here: _admission(site, asked, here),
+        ("admission", engine.id, site.number, pool), lambda here: _admission(site, asked, here)
     )
     admits = admission.live_sequences if admission else None
     return replace(
@@ -224,8 +223,7 @@ def _reuse(asked: Launch) -> ReuseRule | None:
 def served(site: Site, case: Case) -> Site:
     """Return the site with one stream's speed, what a full replica serves, what the peak takes."""
     full = case.recall(
-        ("full", site.engine, site.number, site.devices, site.live_sequences),
-        lambda here: _full(site, here),
+        ("full", site.engine, site.number, site.live_sequences), lambda here: _full(site, here)
     )
     flow, replica, live = case.flow, full["replica"], site.live_sequences
     peak, slow, fast = flow.peak_per_s, full["slow_s"], full["fast_s"]
@@ -250,15 +248,12 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
     kernels run, where a site knows their path.
     """
     flow, live, cache_bytes = case.flow, site.live_sequences, mean_cache_bytes(site, case)
-    stream = case.recall(
-        ("stream", site.number, site.devices, site.operand), lambda here: _stream(site, here.facts)
-    )
+    which = site.number, site.operand
+    stream = case.recall(("stream", *which), lambda here: _stream(site, here.facts))
     speed = case.recall(
-        ("speed", site.number, site.devices, site.operand, cache_bytes),
-        lambda _: stream.speed(cache_bytes=cache_bytes),
+        ("speed", *which, cache_bytes), lambda _: stream.speed(cache_bytes=cache_bytes)
     )
-    there = replace(site, cache_bytes=cache_bytes, speed=speed)
-    ends = [there.seconds(flow, end, live) if live else None for end in ENDS]
+    ends = [_seconds(site, speed, cache_bytes, flow, end, live) if live else None for end in ENDS]
     slow, middle, fast = ends
     replica = requests_per_s(ends, live or 0)
     reply = None

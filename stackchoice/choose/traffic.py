@@ -95,10 +95,13 @@ class Traffic:
         if tokens_in is None:
             return None
         found = found_tokens / tokens_in if tokens_in else 0
-        turns = self._case["workload.turns_per_session"] or 1
-        # The first turn of a session resends nothing.
-        resent = (self._case["workload.resent_share"] or 0) * (turns - 1) / turns
-        return tokens_in * (1 - min(1.0, found)) * (1 - resent)
+        return tokens_in * (1 - min(1.0, found)) * (1 - self._resent)
+
+    @cached_property
+    def _resent(self) -> float:
+        """The share of a prompt that its session sent before: the first turn resends nothing."""
+        turns: float = self._case["workload.turns_per_session"] or 1
+        return (self._case["workload.resent_share"] or 0) * (turns - 1) / turns
 
     @cached_property
     def spares(self) -> int:

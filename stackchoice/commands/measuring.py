@@ -16,8 +16,9 @@ import typer
 from stackchoice.commands.options import JsonFlag, OutDir
 from stackchoice.errors import EndpointError, InputError, ScenarioError
 
-#: Fields of a spending cap whose option has another name.
-SPEND = {
+#: Fields of a plan whose option has another name.
+OPTIONS = {
+    "rate_per_s": "rate", "probes": "probe",
     "usd": "spend-cap", "usd_per_million_input_tokens": "input-price",
     "usd_per_million_output_tokens": "output-price",
 }  # fmt: skip
@@ -132,6 +133,8 @@ def confirm_command(
         raise EndpointError("--endpoint and --model go together; give both or neither")
     if no_raw and resume:
         raise InputError("--no-raw and --resume: nothing is kept to go on from; give one of them")
+    if runner_path is not None and runner == "stackchoice":
+        raise InputError("--runner-path: this client needs none; give --runner aiperf with it")
     load = _load(streams, rate, constant_rate, replay)
     if requests is None:
         requests = _lines(replay) if replay else max(5, 2 * (streams or 1))
@@ -145,9 +148,18 @@ def confirm_command(
         "canaries": canaries or ("full" if endpoint else "basic"),
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
-    if write_only:
+    if write_only is not None:
         if endpoint is None or model is None:
             raise EndpointError("--write-only: no endpoint; give --endpoint and --model")
+        useless = {"SCENARIO": scenario, "--spend-cap": spend_cap, "--launches": launches > 1,
+                   "--canaries": canaries, "--probe": probe, "--reference": reference, "--log": log,
+                   "--checkpoint": checkpoint, "--declare": declare, "--resume": resume,
+                   "--runner-path": runner_path, "--json": as_json}  # fmt: skip
+        if given := [name for name, value in useless.items() if value]:
+            raise InputError(
+                f"--write-only: AIPerf does nothing about {', '.join(given)}; leave it out, or "
+                "measure from here with --runner aiperf"
+            )
         from stackchoice.load.aiperf_job import write_job
         from stackchoice.load.endpoint import Endpoint
 
@@ -245,7 +257,8 @@ def plan_of(fields: dict[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         field = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "load")
-        name = "--" + SPEND.get(field, field).replace("_", "-")
+        field = "constant_rate" if "constant" in first["loc"] else field
+        name = "--" + OPTIONS.get(field, field).replace("_", "-")
         raise InputError(f"{name} {first['input']!r}: {first['msg']}; correct it") from None
 
 

@@ -67,10 +67,15 @@ def sweep_command(
     from stackchoice.sweep import design, parse_knob, run_sweep
     from stackchoice.sweep.run import describe
 
-    if command and url:
+    ours = command is None and not url
+    if command is not None and url:
         raise InputError("--command and --url: a sweep has one target; give one of them")
-    if (command or url) and not model:
+    if not ours and not model:
         raise InputError("--model is missing; give the name that the server knows its model by")
+    if ours and model is not None:
+        raise InputError("--model: the embedded engine has one; give --command or --url with it")
+    if key_variable is not None and not url:
+        raise InputError("--key-variable: only --url sends a key; leave it out")
     knobs = [parse_knob(text) for text in knob]
     pairs = []
     for text in interaction or ():
@@ -78,7 +83,7 @@ def sweep_command(
         if len(rest) != 1:
             raise InputError(f"--interaction {text!r}: not two knobs; write a,b")
         pairs.append((first, rest[0]))
-    planned = design(knobs, pairs, rounds=max(1, rounds))
+    planned = design(knobs, pairs, rounds=rounds)
     probes = list(probe or ()) + (["cache"] if metric == "cache_speedup" else [])
     load = plan_of({
         "load": {"kind": "closed", "streams": streams}, "requests": requests, "seed": seed,
@@ -108,7 +113,7 @@ def _target(
     from stackchoice.sweep.run import by_url, check_engine_knobs
 
     names = [knob.name for knob in knobs]
-    if command:
+    if command is not None:
         unused = [name for name in names if f"{{{name}}}" not in command]
         if unused:
             raise InputError(f"knob {unused[0]!r}: the command has no {{{unused[0]}}}; put it in")

@@ -49,7 +49,10 @@ class CommandEngine(Engine):
         start_timeout_s: float = 600, folder: Path | None = None,
     ) -> None:  # fmt: skip
         super().__init__(start_timeout_s=start_timeout_s)
-        self.command = shlex.split(command) if isinstance(command, str) else list(command)
+        try:
+            self.command = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as error:
+            raise InputError(f"command {command!r}: {error}; close the quotes") from None
         if not any(PORT in part for part in self.command):
             raise InputError(
                 f"command {' '.join(self.command)!r}: has no {PORT}; write it where the port goes"
@@ -57,6 +60,7 @@ class CommandEngine(Engine):
         self.model, self.settings, self.ready_path = model, dict(settings or {}), ready_path
         self.name, self.known = name, dict(known or {})
         self._port, self.folder = 0, folder
+        self.line(0)  # a place without a setting is said now
 
     @property
     def served_name(self) -> str:
@@ -77,7 +81,7 @@ class CommandEngine(Engine):
         """
         try:
             return [part.format(port=port, **self.settings) for part in self.command]
-        except (KeyError, IndexError, ValueError) as error:
+        except (LookupError, ValueError, AttributeError, TypeError) as error:
             given = ", ".join(self.settings) or "none"
             raise InputError(
                 f"command: no setting for {error}; settings are {given}; write {{{{ for a brace"

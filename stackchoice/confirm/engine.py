@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Self
 import psutil
 
 from stackchoice.confirm.setup import Pins, installed, model_file
-from stackchoice.errors import EngineError
+from stackchoice.errors import EngineError, InputError
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.redact import without_secrets
@@ -183,6 +183,11 @@ class EmbeddedEngine(Engine):
     model, weight_format
         Another GGUF file of the same model, and how its weights are stored.
 
+    Raises
+    ------
+    InputError
+        For a setting that no engine can have.
+
     Examples
     --------
     >>> with EmbeddedEngine() as engine:  # doctest: +SKIP
@@ -197,6 +202,14 @@ class EmbeddedEngine(Engine):
         weight_format: str | None = None, start_timeout_s: float = 60,
     ) -> None:  # fmt: skip
         super().__init__(start_timeout_s=start_timeout_s)
+        counts = {"context_tokens": context_tokens, "threads": threads, "slots": slots}
+        for setting, count in counts.items():
+            if type(count) is not int or count < 1:
+                raise InputError(f"{setting} {count!r}: no count; write a whole number from 1 up")
+        if prefix_cache not in (True, False):
+            raise InputError(
+                f"prefix_cache {prefix_cache!r}: neither on nor off; write one of them"
+            )
         self.context_tokens, self.threads, self.slots = context_tokens, threads, slots
         self.cache_type = cache_type
         self.prefix_cache, self._model, self._weight_format = prefix_cache, model, weight_format

@@ -43,6 +43,8 @@ class ConfigKeys(Record):
     every_layer_slides: tuple[str, ...]
     later_layers_slide: tuple[str, ...]
     lightning: tuple[str, ...]
+    indexed: tuple[str, ...]
+    block_indexed: tuple[str, ...]
     kinds: dict[str, LayerKind]
     letters: dict[str, LayerKind]
     source: Source

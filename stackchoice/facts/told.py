@@ -242,7 +242,8 @@ def figure(value: Any) -> str:
     if isinstance(value, int) or value == int(value):
         return f"{value:,.0f}"
     whole = len(str(abs(int(value)))) if abs(value) >= 1 else math.floor(math.log10(abs(value))) + 1
-    return f"{value:,.{max(0, DIGITS - whole)}f}".rstrip("0")
+    text = f"{value:,.{max(0, DIGITS - whole)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def shown(value: Any) -> str:

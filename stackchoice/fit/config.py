@@ -38,14 +38,23 @@ def _with_defaults(text: dict[str, Any], nested: bool) -> dict[str, Any]:
     }  # fmt: skip
     if "_sliding_window_pattern" in text:
         silent.pop("sliding_window_pattern", None)
+    if "per_layer_config" in text:
+        silent = {key: value for key, value in silent.items() if "global" not in key}
     return {**silent, **text} if silent else text
 
 
 def _with_layers(text: dict[str, Any]) -> dict[str, Any]:
-    """Return a config that says how many layers it has: Nemotron-H may only list their kinds."""
+    """Return a config that says what it has per layer.
+
+    Nemotron-H may only list the kinds of its layers, not their number; Transformers writes
+    DeepSeek-V4's ratios by kind (``compress_rates``), the publisher by layer.
+    """
     kinds = text.get("layers_block_type")
     if read(text, "num_hidden_layers") is None and isinstance(kinds, list):
         return {**text, "num_hidden_layers": len(kinds)}
+    rates, kinds = text.get("compress_rates"), text.get("layer_types")
+    if isinstance(rates, dict) and isinstance(kinds, list) and not text.get("compress_ratios"):
+        return {**text, "compress_ratios": [rates.get(kind, 0) for kind in kinds]}
     return text
 
 

@@ -37,16 +37,15 @@ def refuse_unread(text: dict[str, Any]) -> None:
 def layer_counts(text: dict[str, Any]) -> dict[str, int]:
     """Count layers by kind: from the lists, patterns and intervals that a config may have."""
     layers = need(text, "num_hidden_layers")
-    shared = text.get("num_kv_shared_layers") or 0
+    own = owners(text, layers)
     for key in ("layer_types", "layers_block_type"):
         if text.get(key):
             kinds = [_kind(k) for k in counted(text, key, layers)]
-            # The last layers of Gemma 3n reuse the cache of an earlier one of their kind.
-            return dict(Counter(kinds[: layers - shared]))
-    if shared:
+            return dict(Counter(kinds[i] for i in own))
+    if len(own) < layers:
         raise UnknownCacheError(
-            "config has 'num_kv_shared_layers' but no 'layer_types'; which layers share a cache "
-            "is unknown; take the publisher's full config.json"
+            "config has 'num_kv_shared_layers' or 'kv_source_layers' but no 'layer_types'; which "
+            "layers share a cache is unknown; take the publisher's full config.json"
         )
     if text.get("hybrid_layer_pattern"):  # MiMo-V2: 1 slides
         return _coded(text, "hybrid_layer_pattern", layers, {0: "full", 1: "sliding"})
@@ -65,6 +64,17 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
         return {"full": 2 * layers}  # each has two attention blocks (vLLM longcat_flash.py)
     _no_kinds(text, layers)
     return _windowed_counts(text, layers)
+
+
+def owners(text: dict[str, Any], layers: int) -> list[int]:
+    """Return the layers that keep a cache of their own.
+
+    The last layers of Gemma 3n reuse an earlier one's of their kind (``num_kv_shared_layers``);
+    elsewhere each layer names the one whose cache it reads (``kv_source_layers``, mistral_large4).
+    """
+    sources = text.get("kv_source_layers")
+    source = counted(text, "kv_source_layers", layers) if sources else range(layers)
+    return [i for i in range(layers - (text.get("num_kv_shared_layers") or 0)) if source[i] == i]
 
 
 def _coded(

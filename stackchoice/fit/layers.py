@@ -10,10 +10,16 @@ from collections import Counter
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
 from stackchoice.fit.config import counted, head_dim, kv_heads, need, read, text_config
-from stackchoice.fit.kinds import layer_counts, refuse_unread
+from stackchoice.fit.kinds import layer_counts, owners, refuse_unread
 from stackchoice.fit.recurrent import recurrent_layers
+
+#: Kinds of layers that keep keys of an index beside the cache.
+INDEXES = ("index", "block_index")
+#: The key with the window of layers that do not keep every token.
+WINDOWS = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
 
 
 class Layers(Record):
@@ -51,8 +57,13 @@ def model_layers(config: dict[str, Any]) -> list[Layers]:
     UnknownCacheError
         When the config has a layer kind that is not modelled, or lacks a needed key.
     """
-    text = text_config(config)
+    return _layers(text_config(config))
+
+
+def _layers(text: dict[str, Any]) -> list[Layers]:
     refuse_unread(text)
+    if text.get("per_layer_config"):
+        return _overridden(text)
     if text.get("compress_ratios"):
         return _compressed(text)
     if text.get("block_configs"):
@@ -65,7 +76,7 @@ def model_layers(config: dict[str, Any]) -> list[Layers]:
         if layers and kind in ("full", "sliding", "chunked")
     ]  # fmt: skip
     groups += [Layers(**fields) for fields in recurrent_layers(text, counts.get("recurrent", 0))]
-    return groups + _index_layers(text)
+    return groups + _index_layers(text, counts.get("full", 0))
 
 
 def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
@@ -75,20 +86,22 @@ def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
         return []
     if text.get("compress_ratios"):
         return [_windowed_entry(text, number)]
-    own = [_attention("full", number, text)]
-    if text.get("index_topk"):
-        own.append(_index(text, number))
-    return own
+    lists = ("layer_types", "indexer_types", "sparse_attention_config")
+    plain = {k: v for k, v in text.items() if k not in lists}
+    return [_attention("full", number, text), *_index_layers(plain, number)]
 
 
 def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
     """Return attention layers: heads and sizes, or the latent of MLA."""
     if text.get("kv_lora_rank") and text.get("use_mla") is not False:
-        nope, rope = text.get("qk_nope_head_dim") or 0, need(text, "qk_rope_head_dim")
+        nope = text.get("qk_nope_head_dim") or 0
+        # A latent without positions has none of the rotated values (glm5_next).
+        rope = 0 if text.get("qk_rope_head_dim") == 0 else need(text, "qk_rope_head_dim")
         return Layers(
             kind="latent", layers=layers, latent_values=need(text, "kv_lora_rank") + rope,
             kv_heads=need(text, "num_attention_heads"), key_dim=nope and nope + rope,
             value_dim=text.get("v_head_dim") or nope,
+            window_tokens=need(text, WINDOWS[kind]) if kind in WINDOWS else None,
         )  # fmt: skip
     heads, key_dim = kv_heads(text), head_dim(text)
     if kind == "full":
@@ -104,31 +117,78 @@ def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
         if isinstance(other, dict) and other.get("attention_type") == "sliding_attention":
             heads = other.get("num_attention_groups") or heads
             key_dim = value_dim = other.get("head_dim") or key_dim
-    windows = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
     return Layers(
         kind=kind, layers=layers, kv_heads=heads, key_dim=key_dim,
         value_dim=value_dim,
-        window_tokens=need(text, windows[kind]) if kind in windows else None,
+        window_tokens=need(text, WINDOWS[kind]) if kind in WINDOWS else None,
     )  # fmt: skip
 
 
-def _index_layers(text: dict[str, Any]) -> list[Layers]:
-    """Return the key caches of sparse-attention indexers, which only some layers may own."""
+def _overridden(text: dict[str, Any]) -> list[Layers]:
+    """Layers for some of which the config overrides keys (``per_layer_config`` of Transformers).
+
+    Layers with the same overrides are read as a model of their own, with their part of each list
+    that has an entry a layer.
+    """
+    layers, changes = need(text, "num_hidden_layers"), text["per_layer_config"]
+    if not text.get("layer_types"):
+        raise UnknownCacheError(
+            "config has 'per_layer_config' but no 'layer_types'; take the publisher's full config"
+        )
+    shared = ("per_layer_config", "num_kv_shared_layers", "kv_source_layers")
+    plain = {k: v for k, v in text.items() if k not in shared}
+    alike: dict[str, list[int]] = {}
+    own = {int(layer): change for layer, change in changes.items()}
+    for layer in owners(text, layers):
+        if not any("att" in part for part in own.get(layer, {}).get("skip", ())):
+            alike.setdefault(repr(sorted(own.get(layer, {}).items())), []).append(layer)
+    groups: list[Layers] = []
+    for members in alike.values():
+        lists = {
+            key: [value[i] for i in members] for key, value in plain.items()
+            if isinstance(value, list) and len(value) == layers
+        }  # fmt: skip
+        part = {**plain, **lists, **own.get(members[0], {}), "num_hidden_layers": len(members)}
+        groups += _layers(part)
+    return groups
+
+
+def _index_layers(text: dict[str, Any], full: int) -> list[Layers]:
+    """Return the key caches of sparse-attention indexers, which only some layers may own.
+
+    Among other kinds only layers of full attention have one. Keys pooled over several tokens are
+    one entry for all of them: in the index's own 8 bits (``index_kpool``), or in 16
+    (``indexer_compress_ratio``; SGLang ``QSATokenToKVPool``).
+    """
     layers = need(text, "num_hidden_layers")
+    words = counted(text, "layer_types", layers) if text.get("layer_types") else []
+    if own := sum(word in config_keys().block_indexed for word in words):
+        return [Layers(kind="block_index", layers=own, key_dim=need(text, "index_head_dim"))]
     sparse = text.get("sparse_attention_config")
     if isinstance(sparse, dict) and sparse.get("use_sparse_attention", True):
         own = sum(1 for on in counted(sparse, "sparse_attention_freq", layers) if on)
         return [Layers(kind="block_index", layers=own, key_dim=need(sparse, "sparse_index_dim"))]
-    if not text.get("index_topk"):
+    pooled = text.get("indexer_budget")
+    if not (text.get("index_topk") or pooled) or text.get("use_dsa") is False:
         return []
-    own = layers
+    indexed = [word in config_keys().indexed for word in words]
+    if not any(indexed):
+        indexed = [config_keys().kinds.get(word) == "full" for word in words] or [True] * full
     if text.get("indexer_types"):
-        own = sum(kind != "shared" for kind in counted(text, "indexer_types", layers))
+        types = counted(text, "indexer_types", len(indexed))
+        indexed = [on and kind != "shared" for on, kind in zip(indexed, types, strict=True)]
+    if not (own := sum(indexed)):
+        return []
+    if pooled:
+        keys = need(text, "indexer_kv_heads") * need(text, "indexer_head_dim")
+        ratio = need(text, "indexer_compress_ratio")
+        return [Layers(kind="block_index", layers=own, key_dim=keys, ratio=ratio)]
     return [_index(text, own)]
 
 
 def _index(text: dict[str, Any], layers: int) -> Layers:
-    return Layers(kind="index", layers=layers, key_dim=need(text, "index_head_dim"))
+    return Layers(kind="index", layers=layers, key_dim=need(text, "index_head_dim"),
+                  ratio=text.get("index_kpool") or 1)  # fmt: skip
 
 
 def _compressed(text: dict[str, Any]) -> list[Layers]:

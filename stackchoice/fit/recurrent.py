@@ -21,7 +21,7 @@ def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
         return [{"layers": layers, **_lightning(text)}]
     for key, shape in SHAPES.items():
         if text.get(key):
-            return [{"layers": layers, **shape(text)}]
+            return [{"layers": layers, **shape(text)}, *_ngrams(text)]
     raise UnknownCacheError(
         f"the config has {layers} recurrent layers of a kind whose state is not known; "
         f"known by the keys {', '.join(SHAPES)}"
@@ -48,8 +48,14 @@ def _gated_delta(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kimi_delta(text: dict[str, Any]) -> dict[str, Any]:
-    """Kimi Delta Attention (kimi_linear): one square matrix a head, three convolutions."""
-    inner = text["linear_attn_config"]
+    """Kimi Delta Attention (kimi_linear, glm5_next): one square matrix a head, three convolutions.
+
+    Kimi's own files keep its sizes in ``linear_attn_config``, Transformers' at the top.
+    """
+    inner = text.get("linear_attn_config") or {
+        "num_heads": text.get("linear_num_heads"), "head_dim": text.get("linear_head_dim"),
+        "short_conv_kernel_size": text.get("linear_conv_kernel_dim"),
+    }  # fmt: skip
     heads, size = need(inner, "num_heads"), need(inner, "head_dim")
     return {
         "kind": "kimi_delta",
@@ -125,6 +131,20 @@ def _short_conv(text: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _ngrams(text: dict[str, Any]) -> list[dict[str, Any]]:
+    """Columns of n-gram embeddings (Transformers qwen4_exp): a dilated convolution on all streams.
+
+    It keeps ``(kernel - 1) x dilation`` columns, the dilation being the n-gram's length; the few
+    token ids kept beside them are not counted.
+    """
+    if not (layers := len(text.get("ple_layer_ids") or ())):
+        return []
+    channels = need(text, "hc_count") * need(text, "hidden_size")
+    columns = (need(text, "ple_conv_kernel_size") - 1) * need(text, "ngram_size")
+    return [{"layers": layers, "kind": "ngram_conv", "state_heads": channels,
+             "conv_channels": channels, "conv_kernel": columns + 1}]  # fmt: skip
+
+
 def _first(text: dict[str, Any], *names: str) -> int:
     return need(text, next((n for n in names if text.get(n)), names[0]))
 
@@ -132,6 +152,7 @@ def _first(text: dict[str, Any], *names: str) -> int:
 #: The config key that tells the kind, in the order they are tried.
 SHAPES = {
     "linear_attn_config": _kimi_delta,
+    "linear_num_heads": _kimi_delta,
     "layer_group_size": _lightning,
     "linear_num_value_heads": _gated_delta,
     "mamba_num_heads": _mamba2,

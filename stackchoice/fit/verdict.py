@@ -14,7 +14,7 @@ from stackchoice.fit.memory import GIB
 
 Because = Literal[
     "ok", "max_model_len_exceeds_pool", "no_memory_for_cache", "kv_dtype_unsupported_on_gpu",
-    "partial_cpu_offload", "pool_below_one_request", "graph_capture",
+    "partial_cpu_offload", "pool_below_one_request", "graph_capture", "no_memory_for_state",
 ]  # fmt: skip
 
 #: What each code does to the start.
@@ -24,6 +24,7 @@ OUTCOME = {
     "pool_below_one_request": "starts",
     "max_model_len_exceeds_pool": "refused",
     "no_memory_for_cache": "refused",
+    "no_memory_for_state": "refused",
     "kv_dtype_unsupported_on_gpu": "refused",
     "graph_capture": "oom",
 }
@@ -87,7 +88,8 @@ def pool_verdict(
 ) -> Verdict:  # fmt: skip
     """Judge a server with one pool (vLLM, SGLang) by the memory it found for its cache.
 
-    ``blocks`` is a user's own number of blocks, which skips the engine's length check.
+    ``blocks`` is a user's own number of blocks, which skips the engine's length check. A model
+    with states needs a block for each request that may run, where graphs are captured.
     """
     if cache_bytes is not None and cache_bytes <= 0:
         return Verdict(because="no_memory_for_cache", available_bytes=cache_bytes)
@@ -119,6 +121,15 @@ def pool_verdict(
         and budget.granted_bytes + budget.graph_bytes > device_bytes
     ):  # fmt: skip
         return Verdict(because="graph_capture", needed_bytes=needed, available_bytes=cache_bytes)
+    requests = launch.settings.get("max_num_seqs") or 0
+    if (
+        requests * plan.block_bytes > cache_bytes and launch.fact("requests_held_to_state_blocks")
+        and any(g.kind == "state" for g in plan.groups) and not launch.settings.get("enforce_eager")
+    ):  # fmt: skip
+        return Verdict(
+            because="no_memory_for_state", needed_bytes=requests * plan.block_bytes,
+            available_bytes=cache_bytes,
+        )  # fmt: skip
     return Verdict(because="ok", needed_bytes=needed, available_bytes=cache_bytes)
 
 

@@ -70,9 +70,9 @@ def is_aiperf_raw(tree: dict[str, Any]) -> bool:
 
 def read_summary(tree: dict[str, Any]) -> Run:
     """Read ``profile_export_aiperf.json``."""
-    config = tree.get("input_config") or {}
+    config = dict_of(tree.get("input_config"))
     phase = next((p for p in rows(config.get("phases")) if p.get("kind") != "warmup"), {})
-    load = config.get("loadgen") or {}
+    load = dict_of(config.get("loadgen"))
     streams = whole(phase.get("concurrency") or load.get("concurrency"))
     rate = number(phase.get("rate") or phase.get("request_rate") or load.get("request_rate"))
     kind = (
@@ -85,7 +85,7 @@ def read_summary(tree: dict[str, Any]) -> Run:
     warm = next((p for p in rows(config.get("phases")) if p.get("kind") == "warmup"), None)
     extra = at(config, "endpoint", "extra") or at(config, "input", "extra")
     if isinstance(extra, list):
-        extra = {p[0]: p[1] for p in extra if isinstance(p, list) and len(p) == 2}
+        extra = {text_of(p[0]): p[1] for p in extra if isinstance(p, list) and len(p) == 2}
     broken = []
     if tree.get("was_cancelled") is True:
         broken.append("AIPerf says that the run was cancelled")
@@ -238,39 +238,43 @@ def read_raw(lines: list[dict[str, Any]]) -> Run:
 def _sample(record: dict[str, Any]) -> Sample | None:
     metrics, about = record["metrics"], record["metadata"]
 
-    def get(tag: str) -> float | None:
-        found = metrics.get(tag) or {}
-        value = found.get("value") if isinstance(found, dict) else None
-        return number(value, UNITS.get(str(found.get("unit")), 1.0)) if found else None
+    def get(tag: str) -> int | None:
+        return whole(at(metrics, tag, "value"))
 
-    if get("request_latency") is None:
+    whole_s = _scaled(metrics, "request_latency", "value")
+    if whole_s is None:
         return None
-    itl = get("inter_token_latency")
+    itl = _scaled(metrics, "inter_token_latency", "value")
     gaps = at(metrics, "inter_chunk_latency", "value")
     gaps = sorted(g for g in map(number, gaps if isinstance(gaps, list) else ()) if g is not None)
-    unit = UNITS.get(str(at(metrics, "inter_chunk_latency", "unit")), 1.0)
-    out = whole(get("output_sequence_length"))
+    unit = _unit(metrics, "inter_chunk_latency")
+    out = get("output_sequence_length")
     let_go, start = (number(about.get(k), 1e-9) for k in ("credit_issued_ns", "request_start_ns"))
     late = None if let_go is None or start is None else max(0.0, start - let_go)
-    whole_s = get("request_latency") or 0.0
     return Sample(
-        ttft_s=get("time_to_first_token"), end_to_end_s=get("request_latency"), itl_s=itl or None,
+        ttft_s=_scaled(metrics, "time_to_first_token", "value"), end_to_end_s=whole_s,
+        itl_s=itl or None,
         decode_tokens_per_s=1 / itl if itl else None,
         intended_end_to_end_s=None if late is None else whole_s + late,
-        cached_tokens=whole(get("usage_prompt_cache_read_tokens")),
-        gap_median_s=gaps[len(gaps) // 2] * unit if gaps else None,
-        prompt_tokens=whole(get("input_sequence_length")), completion_tokens=out,
+        cached_tokens=get("usage_prompt_cache_read_tokens"),
+        gap_median_s=gaps[len(gaps) // 2] * unit if gaps and unit else None,
+        prompt_tokens=get("input_sequence_length"), completion_tokens=out,
         usage=Usage.MISSING if out is None else Usage.REPORTED,
     )  # fmt: skip
 
 
 def _scaled(tree: dict[str, Any], tag: str, what: str) -> float | None:
-    unit = at(tree, tag, "unit")
-    return number(at(tree, tag, what), UNITS[unit]) if unit in UNITS else None
+    unit = _unit(tree, tag)
+    return None if unit is None else number(at(tree, tag, what), unit)
+
+
+def _unit(tree: dict[str, Any], tag: str) -> float | None:
+    """Return the seconds of a metric's unit; None for one that is no time."""
+    return UNITS.get(words(at(tree, tag, "unit")) or "")
 
 
 def _metric(tree: dict[str, Any], tag: str, done: int | None) -> Any:
-    if at(tree, tag, "unit") not in UNITS:
+    if _unit(tree, tag) is None:
         return None
     # Chunks are counted one by one; what is independent are the requests.
     n = min(filter(None, (whole(at(tree, tag, "count")), done)), default=None)
@@ -281,7 +285,7 @@ def _metric(tree: dict[str, Any], tag: str, done: int | None) -> Any:
 
 def _lengths(tree: dict[str, Any], tag: str, asked: Any) -> Any:
     mean = number(asked)
-    of = tree.get(tag) or {}
+    of = dict_of(tree.get(tag))
     return lengths(
         asked=None if mean is None else f"mean {mean:g} synthetic tokens",
         n=whole(of.get("count")), mean=number(of.get("avg")), low=number(of.get("min")),

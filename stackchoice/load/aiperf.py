@@ -103,7 +103,7 @@ def exchange_of_record(record: Mapping[str, Any]) -> tuple[str, Exchange]:
         at = _ns(about.get(name))
         return sent + at - wall if at else 0
 
-    ended = clock("request_end_ns") or sent
+    ended = max(sent, clock("request_end_ns"))
     measured = Exchange(intended_ns=min(sent, clock("credit_issued_ns") or sent), started_ns=sent,
                         sent_ns=sent, ended_ns=ended)  # fmt: skip
     error, status = dict_of(record.get("error")), _ns(record.get("status"))
@@ -118,8 +118,14 @@ def exchange_of_record(record: Mapping[str, Any]) -> tuple[str, Exchange]:
         kind = kind.translate({10: " ", 13: " "})
         head = f"HTTP/1.1 {status} -\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode()
         stamps = [_ns(b.get("perf_ns")) or ended for b in bodies]
-        measured.reads = [(clock("request_ack_ns") or min(stamps, default=ended), head)]
+        # Wall clocks are slewed and step: what they say stays within the record's own clock.
+        first = min([max(sent, clock("request_ack_ns") or ended), *stamps[:1]])
+        measured.reads = [(first, head)]
         measured.reads += [(at, _bytes(b)) for at, b in zip(stamps, bodies, strict=True)]
+        measured.ended_ns = max([ended, *stamps])
+        if (order := [sent, *stamps]) != sorted(order):
+            measured.problem = Problem.CLIENT
+            measured.detail = "AIPerf: its stamps are not in order"
     if error and (not status or 200 <= status < 300):
         kind, text = text_of(error.get("type")), text_of(error.get("message"))
         measured.problem, measured.detail = _problem(kind), f"AIPerf: {kind} {text}"[:300]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ NAME = "stackchoice-load"
 IMAGE = "python:3.12"
 #: A ConfigMap holds a MiB, names and padding included.
 _MAP_BYTES = 900_000
+#: What is written is held in memory first.
+_MOST_BYTES = 200_000_000
 _SCRIPT = """#!/bin/sh
 # Puts the load on with AIPerf {release}, repetition by repetition; needs it on the path.
 set -e
@@ -39,14 +42,22 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
     Raises
     ------
     InputError
-        When the folder holds something already, or cannot be written.
+        When the folder holds something already, or cannot be written, or the load is too large.
     """
     key = bool(endpoint.api_key_env) or endpoint.api_key() is not None
     load = LoadRun(endpoint, plan, lambda event: None)
     texts: dict[str, str] = {}
+    size = 0
     for repetition in range(plan.repetitions):
         numbers = list(range(repetition * plan.requests, (repetition + 1) * plan.requests))
-        bodies = {f"timed/{n}": load.request_of(load.body(n, Service())) for n in numbers}
+        bodies = {}
+        for n in numbers:
+            bodies[f"timed/{n}"] = body = load.request_of(load.body(n, Service()))
+            if (size := size + len(json.dumps(body))) > _MOST_BYTES:
+                raise InputError(
+                    f"{plan.timed} requests: their text is above {_MOST_BYTES:,} bytes; ask for "
+                    "fewer, or for shorter prompts"
+                )
         at_s = list(islice(load.schedule(repetition, numbers), len(numbers)))
         parts = files(endpoint, plan, plan.load, bodies, at_s, 0.0, key=key)
         texts |= {f"repetition-{repetition + 1}/{name}": text for name, text in parts.items()}
@@ -57,9 +68,13 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: holds something already; name a new folder")
-        for name, text in texts.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as part:  # run.sh is there last, or nothing
+            for name, text in texts.items():
+                (Path(part) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(part) / name).write_text(text, encoding="utf-8")
+            for name in dict.fromkeys(name.partition("/")[0] for name in texts):
+                (Path(part) / name).rename(folder / name)
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be written ({error.strerror}); name another folder"
@@ -85,16 +100,20 @@ def _what_to_do(endpoint: Endpoint, plan: Plan, folder: Path, variable: str | No
         if variable
         else ""
     )
+    script, job, result, url, model = map(shlex.quote, (
+        *(str(folder / name) for name in ("run.sh", "job.yaml", "result.jsonl")),
+        endpoint.base_url, endpoint.model,
+    ))  # fmt: skip
     return f"""wrote {folder}
 on another machine:
-  sh {folder}/run.sh
+  sh {script}
 or on a cluster:
-{secret}  kubectl create -f {folder}/job.yaml
+{secret}  kubectl create -f {job}
   kubectl wait --for=condition=complete --timeout=1h job/{NAME}
-  kubectl logs job/{NAME} -c result > {folder}/result.jsonl
+  kubectl logs job/{NAME} -c result > {result}
 then take its result in:
-  stackchoice passport import {folder}/result.jsonl {declared}
-canaries and probes: stackchoice confirm --endpoint {endpoint.base_url} --model {endpoint.model}"""
+  stackchoice passport import {result} {declared}
+canaries and probes: stackchoice confirm --endpoint {url} --model {model}"""
 
 
 def _manifest(texts: dict[str, str], variable: str | None, release: str) -> str:

@@ -35,7 +35,7 @@ from stackchoice.load.reading import read_sample
 from stackchoice.load.records import ClientHealth, Sample
 from stackchoice.load.run import LoadRun, Service
 from stackchoice.load.script import Script
-from stackchoice.load.untrusted import parse_json
+from stackchoice.load.untrusted import dict_of, parse_json
 from stackchoice.load.wire import Exchange, Problem
 
 #: Its services start and end; a slow machine takes most of a minute.
@@ -107,7 +107,7 @@ def put_on(
         kept: dict[str, Exchange] = {}
         with (folder / "result" / RECORDS).open(encoding="utf-8") as lines:
             for line in lines:
-                ours, measured = exchange_of_record(parse_json(line) or {})
+                ours, measured = exchange_of_record(dict_of(parse_json(line)))
                 if ours in bodies:
                     measured.redact(endpoint.api_key() or "")
                     kept[ours] = measured

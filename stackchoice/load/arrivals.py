@@ -33,7 +33,7 @@ class Poisson(Record):
     """Requests that arrive independently of each other, drawn from the seed."""
 
     kind: Literal["poisson"] = "poisson"
-    rate_per_s: float = Field(gt=0, le=100_000, allow_inf_nan=False)
+    rate_per_s: float = Field(ge=1e-6, le=100_000, allow_inf_nan=False)
 
     def __str__(self) -> str:
         return f"open loop: Poisson arrivals, {self.rate_per_s:g} a second"
@@ -43,7 +43,7 @@ class Constant(Record):
     """Requests at one distance in time."""
 
     kind: Literal["constant"] = "constant"
-    rate_per_s: float = Field(gt=0, le=100_000, allow_inf_nan=False)
+    rate_per_s: float = Field(ge=1e-6, le=100_000, allow_inf_nan=False)
 
     def __str__(self) -> str:
         return f"open loop: one request every {1 / self.rate_per_s:g} s"

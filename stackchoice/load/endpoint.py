@@ -67,6 +67,16 @@ class Endpoint(Record):
             raise EndpointError(f"model {value!r}: no name; give it as /v1/models lists it")
         return value
 
+    @field_validator("api_key_env")
+    @classmethod
+    def _a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+            raise EndpointError(  # not shown: it may be the key
+                "api_key_env: that is no name of an environment variable; name one like "
+                f"{DEFAULT_KEY_ENV}, and never write the key itself"
+            )
+        return value
+
     @property
     def address(self) -> Address:
         """Host, port and whether TLS is spoken."""

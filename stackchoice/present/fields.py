@@ -29,7 +29,7 @@ class Field:
     choices: tuple[str, ...] = ()
 
 
-#: Not known where the fewest devices that do are to be taken.
+#: The one input without an origin that may be not known.
 REPLICA = "candidates.machines.0.devices_per_replica"
 
 #: What a panel asks, by group.
@@ -118,8 +118,8 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
         _put(tree, path, text.strip() if path == "title" else names)
         return tree
     if path not in scenario_inputs(scenario):
-        unsaid = path == REPLICA and text.strip().lower() in ("", NOT_KNOWN)
-        _put(tree, path, None if unsaid else _scalar(text))
+        unknown = path == REPLICA and text.strip().lower() in ("", NOT_KNOWN)
+        _put(tree, path, None if unknown else _scalar(text))
         if path == "model.id":
             tree["model"] = {"id": text}
             tree["workload"].pop("sampling_preset", None)

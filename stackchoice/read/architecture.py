@@ -18,7 +18,6 @@ from stackchoice.read.values import count_of, dict_of, list_of, text_of
 #: Kinds of layers that keep a state instead of a cache.
 RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 MAMBA = ("mamba2", "mamba")
-INDEXES = ("index", "block_index")
 #: What may go wrong in a reading of values that are of no sensible type.
 ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,
        OverflowError, StopIteration, RecursionError)  # fmt: skip

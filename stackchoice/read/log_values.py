@@ -66,7 +66,8 @@ def settings_of(text: str, pairs: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if pairs == "python":
         for match in PYTHON.finditer(text):
-            found[match.group(1) or match.group(2)] = _python(match.group(3))
+            # A draft model's own settings follow under the same names.
+            found.setdefault(match.group(1) or match.group(2), _python(match.group(3)))
             if len(found) >= MOST_SETTINGS:
                 break
         return found

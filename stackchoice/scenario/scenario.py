@@ -67,7 +67,8 @@ class ModelChoice(Record):
 class MachineChoice(Record):
     """A candidate machine: how many devices, how many a replica takes, and who has it.
 
-    Where ``devices_per_replica`` is not given a replica takes the fewest devices that do.
+    Where ``devices_per_replica`` is not known, one device and its doublings are each tried.
+
     ``interconnect`` is what is between them (``pcie5 x8``), where it is not the machine's own.
     """
 
@@ -79,7 +80,7 @@ class MachineChoice(Record):
 
     @model_validator(mode="after")
     def _a_replica_is_no_larger_than_the_machine(self) -> MachineChoice:
-        if self.devices_per_replica and self.devices_per_replica > self.count:
+        if self.devices_per_replica is not None and self.devices_per_replica > self.count:
             raise ValueError(
                 f"devices_per_replica {self.devices_per_replica} is above count {self.count}; "
                 "raise count, the number of devices there are"

@@ -7,8 +7,8 @@ from typing import Any
 
 from stackchoice.facts.load import Facts
 from stackchoice.fit.config import read, text_config
+from stackchoice.fit.layers import INDEXES
 from stackchoice.read.architecture import (
-    INDEXES,
     RECURRENT,
     Architecture,
     architecture,
@@ -47,8 +47,9 @@ def read_config(given: Given, facts: Facts) -> Answer:
 def _layers(config: dict[str, Any], model: Architecture) -> Answer:
     """Layers by kind and the shapes that they cache."""
     text = text_config(config)
-    full, latent = model.count("full"), model.count("latent")
-    slides = model.count("sliding", "chunked")
+    windowed = sum(g.layers for g in model.layers if g.kind == "latent" and g.window_tokens)
+    full, latent = model.count("full"), model.count("latent") - windowed
+    slides = model.count("sliding", "chunked") + windowed
     compressed = max((g.layers for g in model.layers if g.kind == "compressed"), default=0)
     answer: Answer = {
         "cache_kind": model.cache_kind, "full_attention_layers": full or latent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -16,6 +17,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS: dict[str, Setting] = {"on": True, "true": True, "off": False, "false": False}
 #: More arms are a search, and every arm costs two runs.
 MOST_ARMS = 64
+MOST_ROUNDS = 100
 
 
 class Knob(Record):
@@ -60,7 +62,9 @@ def parse_knob(text: str) -> Knob:
         raise InputError(f"knob {text!r}: no name with values; write one like slots=1,4")
     if len(found) < 2:
         raise InputError(f"knob {text!r}: fewer than two values; the first is the baseline")
-    if len({repr(v) for v in found}) < len(found):
+    if endless := [v for v in found if isinstance(v, float) and not math.isfinite(v)]:
+        raise InputError(f"knob {text!r}: {endless[0]:g} is no setting; write a finite number")
+    if len({(isinstance(v, bool), v) for v in found}) < len(found):
         raise InputError(f"knob {text!r}: a value stands twice; name each once")
     return Knob(name=name.strip(), values=found)
 
@@ -82,7 +86,7 @@ def design(
     Raises
     ------
     InputError
-        When a knob stands twice, a pair names none, or the arms are too many.
+        When a knob stands twice, a pair names none, or arms or rounds are too many.
     """
     by_name = {knob.name: knob for knob in knobs}
     if not knobs:
@@ -109,6 +113,8 @@ def design(
         arms.append(Arm(id=name, settings={**base, **both}, role="interaction", knobs=pair))
     if len(arms) > MOST_ARMS:
         raise InputError(f"{len(arms)} arms: more than {MOST_ARMS}; sweep fewer values at a time")
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise InputError(f"{rounds} rounds: not possible; write 1 to {MOST_ROUNDS}")
     forth = list(range(len(arms)))
     order = tuple((forth + forth[::-1]) * rounds)
     return Design(knobs=tuple(knobs), arms=tuple(arms), order=order)

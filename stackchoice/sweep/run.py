@@ -60,6 +60,8 @@ def run_sweep(
         Once it is set the sweep ends; finished runs stay, and the next call goes on.
     """
     known_metric(metric)
+    for arm in plan.arms:  # a setting that cannot be is said before anything is measured
+        target(arm.settings)
     _claim(folder, plan, load, subject)
     say = on_line or (lambda _: None)
     runs: dict[int, list[Passport]] = {i: [] for i in range(len(plan.arms))}

@@ -13,7 +13,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.kinds import layer_counts
-from stackchoice.fit.layers import Layers, model_layers
+from stackchoice.fit.layers import INDEXES, Layers, model_layers
 from stackchoice.fit.release import Release
 
 
@@ -79,9 +79,9 @@ class Launch(Record):
             return "compressed"
         if layer_counts(text_config(self.config)).get("recurrent"):
             return "hybrid"
-        if kinds & {"sliding", "chunked"}:
+        if any(row.window_tokens for row in self.layers):
             return "sliding"
-        if kinds & {"index", "block_index"}:
+        if kinds & set(INDEXES):
             return "indexed" if "index" in kinds else "block_indexed"
         return "latent" if "latent" in kinds else "plain"
 
@@ -106,6 +106,17 @@ class Launch(Record):
         if form is not None and form.id == "fp8":
             return self.fact("stored_fp8", self.family) or asked
         return asked
+
+    def refuse_mixed_index(self) -> None:
+        """Refuse an index beside states or windows, and one of pooled keys: no rule was read."""
+        rows = [row for row in self.layers if row.kind in INDEXES]
+        mixed = self.family in ("hybrid", "sliding")
+        if rows and (mixed or any(row.ratio > 1 for row in rows)):
+            raise UnknownRuleError(
+                f"{self.engine}: index keys beside {self.family} layers were not read"
+                if mixed
+                else f"{self.engine}: index keys pooled over several tokens were not read"
+            )
 
     def _expands(self) -> bool:
         """Whether this release stores the keys and values of a latent, not the latent."""

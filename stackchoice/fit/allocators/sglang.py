@@ -49,6 +49,7 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     layout, family = launch.layout(), launch.family
     if family == "compressed":
         raise UnknownRuleError("SGLang's pools of compressed layers were not read")
+    launch.refuse_mixed_index()
     page = int(launch.settings.get("page_size") or launch.need("page_tokens", family))
     cell = layout.kv_bytes_per_token
     if family == "hybrid":

@@ -126,6 +126,7 @@ def plan(launch: Launch) -> Plan:
         raise UnknownRuleError(f"{launch.engine} has no pool of blocks that was read")
     if launch.family == "compressed":
         return _packed(launch)
+    launch.refuse_mixed_index()
     layout = launch.layout()
     full = [g for g in layout.groups if g.bytes_per_token and g.window_tokens is None]
     windowed = [g for g in layout.groups if g.window_tokens is not None]
