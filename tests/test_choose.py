@@ -493,6 +493,8 @@ def test_what_an_engine_admits_says_what_keeps_it_from_serving(changed, facts):
                 model={"id": "meta-llama/Llama-3.3-70B-Instruct",
                        "artifacts": ["nvidia/Llama-3.3-70B-Instruct-FP8"]}), facts
     )  # fmt: skip
+    config = facts.models["meta-llama/Llama-3.3-70B-Instruct"].config
+    assert decision.fit.cache_evidence is config.evidence is Evidence.INFERRED
     rows = {row.engine: row for row in decision.fit.admissions}
     out = {
         c.engine
