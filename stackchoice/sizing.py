@@ -162,7 +162,8 @@ def describe_sizing(found: Sizing) -> str:
     if found.note:
         lines.append(f"  {found.note}")
     lines += [
-        f"  {g.layers} layers {g.kind}: {g.bytes_per_token:,} B a token"
+        f"  {g.layers} layers {g.kind}: {g.bytes_per_token:,} B "
+        + ("a token" if g.ratio == 1 else f"every {g.ratio} tokens")
         + (f" up to {g.window_tokens:,} tokens" if g.window_tokens else "")
         + (f", state {g.state_bytes:,} B" if g.state_bytes else "")
         for g in found.layers

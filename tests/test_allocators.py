@@ -241,6 +241,25 @@ class TestSglang:
         assert pools.tokens == int(10 * GIB / (1.8 * layer))
         assert pools.window_tokens == int(pools.tokens * 0.8)
 
+    def test_releases_that_sized_windows_otherwise_are_unknown(self):
+        """Pull 18039: the same model got other pools before."""
+        settings = {"swa_full_tokens_ratio": 0.5}
+        with pytest.raises(UnknownRuleError, match="window_tokens_ratio"):
+            sglang.pools(ask("sglang", "0.5.8", GPT_OSS, settings=settings), 10 * GIB)
+
+    def test_layers_that_share_a_cache_have_a_place_in_the_pool(self):
+        """Gemma 4 E4B: 18 of 42 layers read another one's; 79.94 GiB held 997,846 tokens."""
+        small = {
+            **GEMMA_31B, "num_hidden_layers": 42, "num_key_value_heads": 2,
+            "num_global_key_value_heads": None, "num_kv_shared_layers": 18, "sliding_window": 512,
+            "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 7,
+        }  # fmt: skip
+        pools = sglang.pools(ask("sglang", "0.5.23", small, kv_dtype="bf16"), int(79.94 * GIB))
+        assert pools.tokens == pytest.approx(997_846, rel=1e-4)
+        assert pools.window_tokens == pytest.approx(798_276, rel=1e-4)
+        of_vllm = ask("vllm", "0.33.0", small, kv_dtype="bf16").layout()
+        assert sum(g.layers for g in of_vllm.groups) == 24
+
     @pytest.mark.parametrize(
         ("gib", "chunk", "batch", "fraction"),
         [(81559 / 1024, 8192, 256, 0.835), (24564 / 1024, 4096, 48, 0.72)],

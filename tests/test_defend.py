@@ -1,5 +1,8 @@
 """What stands behind a decision: tornado, draws, two scenarios, releases in a row."""
 
+import os
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -70,6 +73,26 @@ def test_shares_are_of_all_draws_and_the_same_again(facts, json_chat):
     assert other != shares
     assert 0 <= shares.never_breaks_even <= 1
     assert shares.method
+
+
+def test_draws_and_decisions_do_not_hang_on_the_order_of_sets():
+    """The same to the last digit in processes that hash names differently."""
+    script = (
+        "from stackchoice import decide, load_facts, load_scenario\n"
+        "from stackchoice.choose.decide import likely_case\n"
+        "from stackchoice.choose.draws import monte_carlo\n"
+        "facts, scenario = load_facts(), load_scenario('spiky-volume')\n"
+        "print(monte_carlo(likely_case(scenario, facts), draws=400, groups=20).model_dump_json())\n"
+        "print(decide(scenario, facts).model_dump_json())\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in "012"
+    }  # fmt: skip
+    assert len(said) == 1
 
 
 def test_every_draw_is_the_decision_at_that_draw(facts, changed):

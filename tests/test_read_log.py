@@ -240,6 +240,17 @@ def test_pools_of_sliding_and_compressed_layers_of_sglang(line, tokens, memory):
     assert (boot.engine, boot.value("pool_tokens")) == ("sglang", tokens)
 
 
+def test_two_pools_of_one_sglang_boot(memory):
+    """Gemma 4 E4B: the sliding pool is printed first; tokens of the server are the full pool's."""
+    line = "KV Cache is allocated. dtype: torch.bfloat16, #tokens: {}, K size: {} GB, V size: {} GB"
+    text = "\n".join([
+        line.format(644444, 21.51, 21.51), line.format(805556, 10.76, 10.76),
+        "SWAKVPool mem usage: 64.54 GB, swa size: 644444, full size: 805556",
+    ])  # fmt: skip
+    (boot,) = boots_of(text + "\n", memory)
+    assert (boot.value("pool_tokens"), boot.value("pool_gib")) == (805556, 64.54)
+
+
 def test_a_message_that_a_terminal_broke_is_read_whole(memory):
     text = (
         "(EngineCore pid=316) ValueError: To serve at least one request with the model's max seq "

@@ -167,3 +167,11 @@ def test_a_mixture_of_which_nobody_counted_what_a_token_reads_has_no_ceiling(tmp
     assert dense.speed.decode_ceiling_tokens_per_s == pytest.approx(
         bandwidth * 1e9 / (93.4e9 + dense.bytes_per_sequence), rel=1e-3
     )
+
+
+def test_a_compressed_layer_is_told_by_the_tokens_of_an_entry():
+    """DeepSeek-V4-Flash keeps one entry for 4 tokens, or for 128, beside its window."""
+    told = describe_sizing(
+        size_by_name("deepseek-ai/DeepSeek-V4-Flash", "b200_sxm", context_tokens=8192)
+    )
+    assert " B every 4 tokens" in told

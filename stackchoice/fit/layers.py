@@ -18,6 +18,8 @@ from stackchoice.fit.recurrent import recurrent_layers
 
 #: Kinds of layers that keep keys of an index beside the cache.
 INDEXES = ("index", "block_index")
+#: Keys that say which layers read the cache of another.
+SHARING = ("num_kv_shared_layers", "kv_source_layers")
 #: The key with the window of layers that do not keep every token.
 WINDOWS = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
 
@@ -49,15 +51,18 @@ class Layers(Record):
     conv_kernel: int = 0
 
 
-def model_layers(config: dict[str, Any]) -> list[Layers]:
+def model_layers(config: dict[str, Any], *, shared_too: bool = False) -> list[Layers]:
     """Return every cache-bearing layer of a model, draft heads left out.
+
+    With ``shared_too`` layers that read the cache of another have one too, as some engines do it.
 
     Raises
     ------
     UnknownCacheError
         When the config has a layer kind that is not modelled, or lacks a needed key.
     """
-    return _layers(text_config(config))
+    text = text_config(config)
+    return _layers({k: v for k, v in text.items() if not shared_too or k not in SHARING})
 
 
 def _layers(text: dict[str, Any]) -> list[Layers]:
@@ -135,8 +140,7 @@ def _overridden(text: dict[str, Any]) -> list[Layers]:
         raise UnknownCacheError(
             "config has 'per_layer_config' but no 'layer_types'; take the publisher's full config"
         )
-    shared = ("per_layer_config", "num_kv_shared_layers", "kv_source_layers")
-    plain = {k: v for k, v in text.items() if k not in shared}
+    plain = {k: v for k, v in text.items() if k not in ("per_layer_config", *SHARING)}
     alike: dict[str, list[int]] = {}
     own = {int(layer): change for layer, change in changes.items()}
     for layer in owners(text, layers):

@@ -18,6 +18,7 @@ KINDS = {
     "block_index": "block index", "gated_delta": "gated delta net (state)",
     "kimi_delta": "Kimi delta attention (state)", "mamba2": "Mamba-2 (state)",
     "mamba": "Mamba (state)", "short_conv": "short convolution (state)",
+    "ngram_conv": "n-gram columns (state)",
 }  # fmt: skip
 SOURCES = {
     "tensors": "counted in the tensors' headers", "declaration": "as declared; no tensors here",

@@ -69,7 +69,7 @@ class Launch(Record):
     @cached_property
     def layers(self) -> list[Layers]:
         """The model's cache-bearing layers, read once for whatever asks about this launch."""
-        return model_layers(self.config)
+        return model_layers(self.config, shared_too=bool(self.fact("stores_shared_layers")))
 
     @cached_property
     def family(self) -> str:

@@ -55,7 +55,8 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     if family == "hybrid":
         return _with_state(launch, layout, memory_bytes, page)
     if family == "sliding" and launch.sliding == "window":
-        ratio = launch.settings.get("swa_full_tokens_ratio") or launch.need("window_tokens_ratio")
+        own = launch.need("window_tokens_ratio")
+        ratio = launch.settings.get("swa_full_tokens_ratio") or own
         windowed = sum(g.bytes_per_token for g in layout.groups if g.window_tokens is not None)
         tokens = math.floor(memory_bytes // (cell + ratio * windowed)) // page * page
         return Pools(
