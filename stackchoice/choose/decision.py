@@ -100,6 +100,7 @@ class Fit(Record):
     kv_bytes_per_token: int | float | None
     state_bytes_per_sequence: int | None
     bytes_per_sequence: int | None
+    cache_evidence: Evidence = Evidence.COMPUTED
     rows: list[FitRow]
     admissions: list[AdmissionRow] = []
     speed: Speed | None = None

@@ -55,6 +55,7 @@ def fit_numbers(main: Answer) -> Fit:
         kv_bytes_per_token=layout and layout.kv_bytes_per_token,
         state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
         bytes_per_sequence=per_sequence,
+        cache_evidence=weakest(site.model.config.evidence),
         rows=rows,
         admissions=[
             row if row.refused else row.model_copy(update={"refused": refused.get(row.engine, "")})
