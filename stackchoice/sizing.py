@@ -171,10 +171,13 @@ def describe_sizing(found: Sizing) -> str:
     ]
     if found.bytes_per_sequence is not None:
         lines.append(f"  one sequence: {found.bytes_per_sequence:,} B (computed)")
+    shared = f" of all {found.devices} devices' memory" if found.devices > 1 else ""
     for row in found.rows:
         pool = "unknown" if row.pool_bytes is None else f"{row.pool_bytes / GB:,.2f} GB"
         live = "unknown" if row.live_sequences is None else row.live_sequences
-        lines.append(f"  {row.basis}: {pool} left, {live} live by quotient ({row.evidence.value})")
+        lines.append(
+            f"  {row.basis}: {pool} left, {live} live by quotient{shared} ({row.evidence.value})"
+        )
     for admitted in found.admissions:
         live = "unknown" if admitted.live_sequences is None else admitted.live_sequences
         counted = f"{live} ({admitted.evidence.value})"
@@ -182,6 +185,8 @@ def describe_sizing(found: Sizing) -> str:
             counted = admitted.refused
         elif admitted.rule == "quotient":
             counted += ", by quotient: its own admission is not sourced"
+        if admitted.unsure and not admitted.refused:
+            counted += f"; {admitted.unsure}"
         lines.append(
             f"    {admitted.engine} {admitted.release}, {admitted.settings}, on {admitted.basis}: "
             f"{counted}"

@@ -327,7 +327,8 @@ def test_what_does_not_fit_a_config_map_goes_to_a_volume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-secret-secret")
-    write_job(WHERE, Plan(requests=300, prompt_words=2000), tmp_path / "big")
+    said = write_job(WHERE, Plan(requests=300, prompt_words=2000), tmp_path / "big")
+    assert f"copy {tmp_path / 'big'} to a volume of the claim stackchoice-load first\n" in said
     (job,) = yaml.safe_load_all((tmp_path / "big" / "job.yaml").read_text())
     volume = job["spec"]["template"]["spec"]["volumes"][0]
     assert volume["persistentVolumeClaim"] == {"claimName": "stackchoice-load"}
@@ -361,6 +362,9 @@ def test_what_is_to_be_typed_is_quoted(tmp_path: Path) -> None:
     said = write_job(where, Plan(), tmp_path / "my load; x")
     script = shlex.quote(str(tmp_path / "my load; x" / "run.sh"))
     assert f"sh {script}\n" in said
+    assert "localhost is this machine alone" in said
+    far = Endpoint(base_url="http://gpu.example:9", model="m")
+    assert "alone" not in write_job(far, Plan(), tmp_path / "far")
     assert said.endswith("--model 'a b; c'")
     names = sorted(p.name for p in (tmp_path / "my load; x").iterdir())
     assert names == ["job.yaml", "repetition-1", "run.sh"]

@@ -242,6 +242,13 @@ class TestCures:
         assert all(found.fell.values())
         assert [c.kind for c in found.cures][-1] == "smaller model"
 
+    def test_what_lets_no_more_run_cures_nothing(self, facts):
+        """An H100 PCIe reports a little more memory than an H100 SXM: not enough for one more."""
+        found = cures(self.situation(facts, "h100_sxm"), facts)
+        assert found.now.live_sequences > 0
+        assert all(cure.gained_sequences > 0 for cure in found.cures)
+        assert "another machine" in [cure.kind for cure in found.cures]
+
     def test_no_smaller_model_while_a_quantisation_fits(self, facts):
         found = cures(self.situation(facts), facts)
         assert "smaller model" not in [c.kind for c in found.cures]

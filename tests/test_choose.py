@@ -475,10 +475,54 @@ def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_s
     tree["workload"]["users"]["value"] = 80
     few = decide(parse_scenario(tree), facts)
     assert "2 x H100" in few.best_self_hosted_configuration
-    held = int(few.fit.note.partition("; on 4 the memory holds ")[2].split()[0])
+    four_cards = few.fit.model_copy().note.partition("; on 4 the memory holds ")[2]
     # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
-    assert held >= (4 * 80e9 - 141.2e9 - 1e9) // (80 * 8 * 128 * 2 * 2 * 16384)
+    assert int(four_cards.split()[0]) >= (4 * 80e9 - 141.2e9 - 1e9) // (
+        80 * 8 * 128 * 2 * 2 * 16384
+    )
     assert "the fewest of those tried (1, 2, 4) that serve: assumed" in decision.fit.note
     assert decision.fit.note in decision.held_fixed
     stated = changed("shared-prefix", candidates__machines=[{**four[0], "devices_per_replica": 2}])
     assert {c.devices for c in decide(stated, facts).candidates if c.engine == "vLLM"} == {2}
+
+
+def test_what_an_engine_admits_says_what_keeps_it_from_serving(changed, facts):
+    """No kernel for the file, as the list of options says; or nobody read whether it loads it."""
+    decision = decide(
+        changed("json-chat", workload__sampling_preset="", candidates__stated_budget=None,
+                model={"id": "meta-llama/Llama-3.3-70B-Instruct",
+                       "artifacts": ["nvidia/Llama-3.3-70B-Instruct-FP8"]}), facts
+    )  # fmt: skip
+    config = facts.models["meta-llama/Llama-3.3-70B-Instruct"].config
+    assert decision.fit.cache_evidence is config.evidence is Evidence.INFERRED
+    rows = {row.engine: row for row in decision.fit.admissions}
+    out = {
+        c.engine
+        for c in decision.candidates
+        if c.question == "hardware fit" and "kernel" in c.reason
+    }
+    assert out
+    assert all("no kernel" in rows[engine].refused for engine in out)
+    unread = {e.name for e in facts.engines.values() if e.loads("safetensors") is None}
+    assert {name for name, row in rows.items() if row.unsure} == unread & set(rows)
+    assert rows["vLLM"].unsure == rows["vLLM"].refused == ""
+
+
+def test_what_follows_from_the_peak_is_no_better_known_than_the_peak(changed, facts):
+    assumed = decide(load_scenario("json-chat"), facts)
+    told = {"from": "a log of May", "answered_by": "ops"}
+    known = decide(
+        changed("json-chat", **{
+            f"workload__{name}": {"value": value, **told}
+            for name, value in {
+                "users": 200, "requests_per_user_per_day": 10, "active_hours_per_day": 10,
+                "peak_factor": 3, "input_tokens": 4000, "output_tokens": 300,
+            }.items()
+        }), facts
+    )  # fmt: skip
+    for decision, evidence in ((assumed, Evidence.ASSUMED), (known, Evidence.INFERRED)):
+        little = next(step for step in decision.trace if step.rule == "little")
+        rate = next(limit for limit in decision.plan.limits if limit.figure == "requests_per_s")
+        classes = {decision.fit.needed_evidence, decision.shape.peak.evidence, little.evidence,
+                   rate.evidence}  # fmt: skip
+        assert classes == {evidence}

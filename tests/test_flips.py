@@ -17,7 +17,11 @@ def named(decision):
     """The answer as a flip words it."""
     recommended, own = decision.recommended, decision.best_self_hosted
     if recommended is None:
-        return f"too close to call or nothing (self-hosted: {own or 'none'})"
+        return (
+            f"too close to call or nothing (self-hosted: {own})"
+            if own
+            else "none: no option is left"
+        )
     return recommended if own in (None, recommended) else f"{recommended} (self-hosted: {own})"
 
 

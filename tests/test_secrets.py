@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -167,7 +168,8 @@ def test_the_key_is_in_no_argument_of_a_process(
 
     def look(_: Progress) -> None:
         for child in psutil.Process().children(recursive=True):
-            seen.extend(child.cmdline())
+            with contextlib.suppress(psutil.Error):  # it may end while it is looked at
+                seen.extend(child.cmdline())
 
     confirm(Endpoint(base_url=server.url, model="odd"), on_progress=look,
             plan=Plan(requests=3, floor=False))  # fmt: skip

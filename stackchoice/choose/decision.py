@@ -100,12 +100,14 @@ class Fit(Record):
     kv_bytes_per_token: int | float | None
     state_bytes_per_sequence: int | None
     bytes_per_sequence: int | None
+    cache_evidence: Evidence = Evidence.COMPUTED
     rows: list[FitRow]
     admissions: list[AdmissionRow] = []
     speed: Speed | None = None
     kernels: KernelPath | None = None
     replica: Interval | None = None
     needed_concurrency: float | None = None
+    needed_evidence: Evidence = Evidence.INFERRED
     note: str = ""
 
 

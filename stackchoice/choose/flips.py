@@ -265,7 +265,11 @@ def _middle(path: str, one: Any, other: Any) -> Any:
 def _name(result: Outcome) -> str:
     recommended, own = result
     if recommended is None:
-        return f"too close to call or nothing (self-hosted: {own or 'none'})"
+        return (
+            f"too close to call or nothing (self-hosted: {own})"
+            if own
+            else "none: no option is left"
+        )
     return (
         recommended if recommended == own or own is None else f"{recommended} (self-hosted: {own})"
     )

@@ -112,7 +112,7 @@ def peak_plan(case: Case, site: Site) -> PeakPlan | None:
         peak_per_s=flow.peak_per_s, replicas_there=site.replicas_there, slow=plans[0],
         fast=plans[1], wait_s=(slow["wait_s"], fast["wait_s"]), tail=flow.tail,
         carried_per_s=(carried[0], carried[1]), growth_per_month=growth,
-        months=(months[0], months[1]), evidence=Evidence.INFERRED,
+        months=(months[0], months[1]), evidence=flow.peak_evidence,
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def _own(case: Case, site: Site) -> list[Limit]:
                 figure="requests_per_s", at_once=site.live_sequences,
                 measure=f"requests a second of one replica with {site.live_sequences} at once",
                 unit="requests/s", pass_at_least=must, fail_below=must,
-                predicted=(site.replica.low, site.replica.high), evidence=Evidence.INFERRED,
+                predicted=(site.replica.low, site.replica.high), evidence=flow.peak_evidence,
                 derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on {there} replica(s), "
                 f"loaded to {flow.cap:.0%}",
             )

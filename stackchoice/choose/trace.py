@@ -40,6 +40,12 @@ def fit_numbers(main: Answer) -> Fit:
     layout, devices = site.layout, site.devices
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
     rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
+    here = (site.artifact.label, site.machine.name, devices)
+    refused = {
+        c.engine: c.reason for c in main.candidates
+        if c.question == "hardware fit" and c.live_sequences is None
+        and (c.artifact, c.machine, c.devices) == here
+    }  # fmt: skip
     return Fit(
         model=model,
         artifact=site.artifact.label,
@@ -49,15 +55,20 @@ def fit_numbers(main: Answer) -> Fit:
         kv_bytes_per_token=layout and layout.kv_bytes_per_token,
         state_bytes_per_sequence=layout and layout.state_bytes_per_sequence,
         bytes_per_sequence=per_sequence,
+        cache_evidence=weakest(site.model.config.evidence),
         rows=rows,
-        admissions=admission_rows(
-            site.model.config.value or {}, site.machine, rows, context_tokens=context,
-            devices=devices, facts=case.facts, file_format=site.artifact.format,
-        ),
+        admissions=[
+            row if row.refused else row.model_copy(update={"refused": refused.get(row.engine, "")})
+            for row in admission_rows(
+                site.model.config.value or {}, site.machine, rows, context_tokens=context,
+                devices=devices, facts=case.facts, file_format=site.artifact.format,
+            )
+        ],
         speed=site.speed,
         kernels=site.kernels,
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
+        needed_evidence=case.flow.peak_evidence,
         note="; ".join(filter(None, [site.cache_note, devices_assumed(site, case)])),
     )  # fmt: skip
 
@@ -138,13 +149,13 @@ def _fit_steps(main: Answer) -> list[Step]:
                 text=f"one stream decodes at most {site.speed.decode_ceiling_tokens_per_s:,.1f} "
                 "tokens/s: bandwidth over the bytes read per token",
                 facts=[f"{site.speed.bytes_per_decode_step:,} B per token",
-                       f"{site.machine.bandwidth_gb_per_s.value:g} GB/s"],
+                       f"{site.devices} x {site.machine.bandwidth_gb_per_s.value:g} GB/s"],
             )
         )  # fmt: skip
     if site.needed_concurrency is not None:
         steps.append(
             Step(
-                question="hardware fit", rule="little", evidence=Evidence.INFERRED,
+                question="hardware fit", rule="little", evidence=main.case.flow.peak_evidence,
                 text=f"the peak keeps about {site.needed_concurrency:,.1f} requests in flight",
                 facts=["arrival rate at the peak x seconds in service at the slow end"],
             )

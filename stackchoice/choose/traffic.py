@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.fit.prefix import ReuseRule
 
 if TYPE_CHECKING:
     from stackchoice.choose.case import Case
 
 SECONDS_PER_HOUR = 3600
+#: What the peak rests on beside the day's requests, and what a request keeps busy.
+ARRIVALS = ("workload.active_hours_per_day", "workload.peak_factor")
+LENGTHS = ("workload.input_tokens", "workload.output_tokens")
 
 
 class Traffic:
@@ -34,6 +38,12 @@ class Traffic:
         """Requests a second at the peak."""
         mean, peak = self.mean_per_s, self._case["workload.peak_factor"]
         return mean * peak if mean and peak else None
+
+    @property
+    def peak_evidence(self) -> Evidence:
+        """Class of what follows from the peak: inferred, and no better than what it rests on."""
+        point = self._case.point
+        return weakest(Evidence.INFERRED, point.evidence(*point.volume_paths, *ARRIVALS, *LENGTHS))
 
     @cached_property
     def input_tokens(self) -> float | None:

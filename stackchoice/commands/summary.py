@@ -28,7 +28,7 @@ def summary(decision: Decision) -> str:
     if fit.rows:
         basis = fit.rows[0].basis
         admitted = [
-            f"{row.engine} {row.live_sequences}"
+            f"{row.engine} {row.live_sequences}" + (f" ({row.unsure})" if row.unsure else "")
             for row in fit.admissions
             if (row.basis, row.settings) == (basis, DEFAULTS)
             and row.live_sequences is not None

@@ -33,6 +33,7 @@ class AdmissionRow(Record):
     """What one engine release admits in one memory budget. None: no sourced rule tells.
 
     ``refused`` says why the release does not serve it at all: the count is of memory alone then.
+    ``unsure`` says what of that nobody read.
     """
 
     engine: str
@@ -47,6 +48,7 @@ class AdmissionRow(Record):
     evidence: Evidence
     note: str = ""
     refused: str = ""
+    unsure: str = ""
 
 
 def replica_launch(
@@ -130,7 +132,8 @@ def admission_rows(
             engine=engine.name, release=engine.latest.version, settings=words, basis=budget.basis,
             pool_bytes=budget.pool_bytes or 0, evidence=weakest(found.evidence, budget.evidence),
             note="; ".join(note for note in notes if note),
-            refused=_refused(engine, config, file_format), **found.model_dump(include=SHARED),
+            refused=_refused(engine, config, file_format),
+            unsure=_unsure(engine, file_format), **found.model_dump(include=SHARED),
         )  # fmt: skip
 
     found = []
@@ -159,6 +162,11 @@ def by_length(
         )
         for length in LENGTHS if length <= longest
     }  # fmt: skip
+
+
+def _unsure(engine: Engine, file_format: Format | None) -> str:
+    unread = file_format is not None and engine.loads(file_format) is None
+    return f"whether it loads {file_format} files is unknown" if unread else ""
 
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:

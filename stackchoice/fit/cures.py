@@ -100,7 +100,7 @@ def admission(situation: Situation, facts: Facts) -> Admission | None:
 
 
 def cures(situation: Situation, facts: Facts) -> Cures:
-    """Return every first cure of its kind that lets a sequence run, in order."""
+    """Return every first cure of its kind that lets more sequences run than now, in order."""
     now = admission(situation, facts)
     found: list[Cure] = []
     fell: dict[str, str] = {}
@@ -108,10 +108,11 @@ def cures(situation: Situation, facts: Facts) -> Cures:
         for what, change in changes:
             tried = situation.model_copy(update=change)
             admitted = admission(tried, facts)
-            if admitted and admitted.live_sequences:
+            runs = (admitted.live_sequences if admitted else None) or 0
+            if admitted and runs > ((now.live_sequences if now else None) or 0):
                 found.append(_cure(kind, what, situation, tried, now, admitted))
                 break
-            if kind == "another quantisation":
+            if not runs and kind == "another quantisation":
                 fell[what] = _why(tried, admitted)
     if not any(c.kind == "another quantisation" for c in found) and fell:
         found += _smaller_models(situation, facts, now)

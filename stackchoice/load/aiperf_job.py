@@ -64,7 +64,8 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
     release = tried_release("aiperf")
     texts["run.sh"] = _SCRIPT.format(release=release, records=RECORDS)
     variable = (endpoint.api_key_env or DEFAULT_KEY_ENV) if key else None
-    texts["job.yaml"] = _manifest(texts, variable, release)
+    fits = sum(map(len, texts.values())) < _MAP_BYTES
+    texts["job.yaml"] = _manifest(texts, variable, release, fits=fits)
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: holds something already; name a new folder")
@@ -79,11 +80,20 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
         raise InputError(
             f"{folder}: cannot be written ({error.strerror}); name another folder"
         ) from None
-    return _what_to_do(endpoint, plan, folder, variable)
+    return _what_to_do(endpoint, plan, folder, variable, fits=fits)
 
 
-def _what_to_do(endpoint: Endpoint, plan: Plan, folder: Path, variable: str | None) -> str:
-    load = plan.load
+def _what_to_do(
+    endpoint: Endpoint, plan: Plan, folder: Path, variable: str | None, *, fits: bool
+) -> str:
+    load, host = plan.load, endpoint.address.host
+    here = (
+        f"{host} is this machine alone: another machine and a pod reach themselves by it; give the "
+        "name that they know this endpoint by\n"
+        if endpoint.is_loopback
+        else ""
+    )
+    claim = "" if fits else f"  copy {folder} to a volume of the claim {NAME} first\n"
     known = {
         "arrival_pattern": str(load), "sampling": "greedy: temperature 0", "seed": plan.seed,
         "concurrency": load.streams if isinstance(load, Closed) else None,
@@ -105,10 +115,10 @@ def _what_to_do(endpoint: Endpoint, plan: Plan, folder: Path, variable: str | No
         endpoint.base_url, endpoint.model,
     ))  # fmt: skip
     return f"""wrote {folder}
-on another machine:
+{here}on another machine:
   sh {script}
 or on a cluster:
-{secret}  kubectl create -f {job}
+{claim}{secret}  kubectl create -f {job}
   kubectl wait --for=condition=complete --timeout=1h job/{NAME}
   kubectl logs job/{NAME} -c result > {result}
 then take its result in:
@@ -116,10 +126,9 @@ then take its result in:
 canaries and probes: stackchoice confirm --endpoint {url} --model {model}"""
 
 
-def _manifest(texts: dict[str, str], variable: str | None, release: str) -> str:
+def _manifest(texts: dict[str, str], variable: str | None, release: str, *, fits: bool) -> str:
     """Return a ConfigMap with the files and the job that reads them, as YAML documents."""
     names = {name: name.replace("/", "..") for name in texts}
-    fits = sum(map(len, texts.values())) < _MAP_BYTES
     source: dict[str, Any] = {"persistentVolumeClaim": {"claimName": NAME}}
     if fits:
         items = [{"key": key, "path": path} for path, key in names.items()]

@@ -68,6 +68,8 @@ def admission_table(admissions: list[AdmissionRow]) -> AdmissionTable:
         key = (item.engine, item.release, item.settings)
         words = item.rule_text or "no sourced rule"
         settings = f"{item.refused}: memory alone" if item.refused else item.settings
+        if item.unsure and not item.refused:
+            settings += f"; {item.unsure}"
         row = rows.setdefault(
             key,
             EngineRow(

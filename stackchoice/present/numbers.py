@@ -70,9 +70,9 @@ def _facts(decision: Decision, facts: Facts) -> Iterator[Shown]:
 
 def _fit(decision: Decision) -> Iterator[Shown]:
     fit = decision.fit
-    computed = Evidence.COMPUTED
-    yield _shown("key-value cache a token", text.number(fit.kv_bytes_per_token, "B"), computed)
-    yield _shown("one live sequence", text.both_units(fit.bytes_per_sequence), computed)
+    cache = fit.cache_evidence
+    yield _shown("key-value cache a token", text.number(fit.kv_bytes_per_token, "B"), cache)
+    yield _shown("one live sequence", text.both_units(fit.bytes_per_sequence), cache)
     for row in fit.rows:
         yield _shown(f"live sequences, {row.basis}", text.number(row.live_sequences), row.evidence)
     if (speed := fit.speed) is not None:
@@ -89,7 +89,7 @@ def _fit(decision: Decision) -> Iterator[Shown]:
         served = text.interval(fit.replica)
         yield _shown("requests one replica serves", served, fit.replica.evidence)
     busy = text.number(fit.needed_concurrency)
-    yield _shown("requests in flight at the peak", busy, Evidence.INFERRED)
+    yield _shown("requests in flight at the peak", busy, fit.needed_evidence)
 
 
 def _inputs(decision: Decision) -> Iterator[Shown]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from stackchoice.capacity import late_probability, replicas_by_rate
 from stackchoice.choose.limits import peak_plan, replica_at
+from stackchoice.choose.traffic import ARRIVALS
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.told import Cited, Why, Working, called, shown
 from stackchoice.why.case import Decided, Whys
 from stackchoice.workload import needs
 
-ARRIVALS = ("active_hours_per_day", "peak_factor")
 ENDS = {"slow": "low", "fast": "high"}
 
 
@@ -49,7 +49,7 @@ def peak(at: Decided) -> Whys:
     if plan is None:
         return
     work = Working()
-    paths = [*at.case.point.volume_paths, *(f"workload.{name}" for name in ARRIVALS)]
+    paths = [*at.case.point.volume_paths, *ARRIVALS]
     arrivals = at.given(work, *paths).flow.peak_per_s
     arrivals = work.step("requests a second at the peak", arrivals, "requests/s")
     cap = at.assumed(work, "utilisation_cap")
