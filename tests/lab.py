@@ -34,6 +34,11 @@ READY = """() => {
   return panel?.context?.isReady && panel.content.widgets.length > 0 &&
     panel.sessionContext?.session?.kernel?.status === 'idle';
 }"""
+#: Asks the kernel for nothing, and so waits until it has answered all that came before.
+SETTLE = """async () => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  await kernel.requestExecute({code: '', silent: true}).done;
+}"""
 #: Runs every cell and tells what went wrong in any.
 RUN_ALL = """async () => {
   const panel = window.jupyterapp.shell.currentWidget;
@@ -96,6 +101,10 @@ class Notebook:
         field = self.page.get_by_label(label, exact=True)
         field.fill(text)
         field.press("Enter")
+
+    def settle(self) -> None:
+        """Wait until the page shows what the kernel makes of everything that was put in."""
+        self.page.evaluate(SETTLE)
 
     def replace(self, old: str, new: str) -> Any:
         """Overwrite the cell that holds ``old``, key by key; return the cell."""
