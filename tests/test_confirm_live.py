@@ -110,7 +110,7 @@ def test_canaries_of_an_agent_on_a_small_model(reference: Passport) -> None:
     assert found.pop("exact") == "recorded"
     assert set(found.values()) == {"passed"}
     assert {"echo", "recall", "needle-20%", "needle-80%", "json-schema"} == set(found)
-    assert reference.label == "HOLD"
+    assert reference.validity.correctness == "failed"
     tool = next(c for c in reference.validity.canaries_before if c.id == "tool-call")
     assert "no reference arm" in tool.note
 
@@ -153,7 +153,8 @@ def test_a_coarser_quantisation_is_held_by_what_the_reference_answers(
     failed = [c for c in coarse.validity.canaries_before if c.result == "failed"]
     assert failed
     assert all("the stack is broken" in c.note for c in failed)
-    assert (coarse.label, wide.validity.hold) == ("HOLD", ())
+    # A busy machine may make the run INVALID besides, which says nothing about the answers.
+    assert (coarse.validity.correctness, wide.validity.hold) == ("failed", ())
     from stackchoice.compare import compare
 
     found = compare([wide, coarse], load_facts())

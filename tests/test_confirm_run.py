@@ -169,7 +169,8 @@ def test_a_wrong_canary_puts_a_fast_run_on_hold() -> None:
 
     p, _ = measured(reply)
     assert p.results.usable == 3
-    assert p.label == "HOLD"
+    assert p.validity.correctness == "failed"
+    assert not p.usable
     assert p.validity.completed_but_wrong == 2
     assert p.validity.canaries_before[0].text == "\\x1b[31mLondon"
     assert p.verdicts == {"decode_tokens_per_s": "not measured"}
