@@ -6,6 +6,9 @@ from decimal import Decimal
 import pytest
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.choose.answer import Field
+from stackchoice.choose.decide import likely_case
+from stackchoice.choose.selfhosted import judge_all
 from stackchoice.confirm.probe import ProbedMachine
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
@@ -526,3 +529,15 @@ def test_what_follows_from_the_peak_is_no_better_known_than_the_peak(changed, fa
         classes = {decision.fit.needed_evidence, decision.shape.peak.evidence, little.evidence,
                    rate.evidence}  # fmt: skip
         assert classes == {evidence}
+
+
+def test_what_counts_as_low_volume_is_one_small_replica_whatever_larger_ones_were_tried(
+    changed, facts
+):
+    def fastest(**more):
+        four = [{"id": "h100_sxm", "count": 4, **more}]
+        case = likely_case(changed("shared-prefix", candidates__machines=four), facts)
+        return Field(judge_all(case)).fastest_per_s
+
+    assert fastest() == fastest(devices_per_replica=1)
+    assert fastest(devices_per_replica=4) > fastest()

@@ -188,9 +188,16 @@ class Field(Container[str]):
 
     @property
     def fastest_per_s(self) -> float | None:
-        """Requests a second of the fastest configuration that can be chosen."""
-        pool = [j for j in self._fitting if (j.proven if self._any_proven else j.alive)]
-        rates = [j.site.replica.middle for j in pool if j.site and j.site.replica is not None]
+        """Requests a second of the fastest replica that can be chosen, at the fewest devices."""
+        rates, served = [], set()
+        for one in self._fitting:  # of one place the smallest replica comes first
+            place = one.standing.place
+            there = (one.engine.id, place.artifact.id, place.choice)
+            if there in served or not (one.proven if self._any_proven else one.alive):
+                continue
+            served.add(there)
+            if one.site is not None and one.site.replica is not None:
+                rates.append(one.site.replica.middle)
         return max(rates, default=None)
 
 
