@@ -134,8 +134,8 @@ def _manifest(texts: dict[str, str], variable: str | None, release: str, *, fits
         items = [{"key": key, "path": path} for path, key in names.items()]
         source = {"configMap": {"name": NAME, "items": items}}
     secret = {"secretKeyRef": {"name": NAME, "key": variable}}
-    mounts = [{"name": "load", "mountPath": "/load"}, {"name": "work", "mountPath": "/work"}]
-    run = f"pip install aiperf=={release} && cp -rL /load/. /work && sh /work/run.sh"
+    mounts = [{"name": "load", "mountPath": "/load"}, {"name": "work", "mountPath": "/job"}]
+    run = f"pip install aiperf=={release} && cp -rL /load/. /job && sh /job/run.sh"
     job = {
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": NAME},
         "spec": {"backoffLimit": 0, "template": {"spec": {
@@ -147,7 +147,7 @@ def _manifest(texts: dict[str, str], variable: str | None, release: str, *, fits
                 "volumeMounts": mounts,
             }],
             "containers": [{
-                "name": "result", "image": IMAGE, "command": ["cat", "/work/result.jsonl"],
+                "name": "result", "image": IMAGE, "command": ["cat", "/job/result.jsonl"],
                 "volumeMounts": mounts[1:],
             }],
         }}},
