@@ -478,6 +478,11 @@ def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_s
     tree["workload"]["users"]["value"] = 80
     few = decide(parse_scenario(tree), facts)
     assert "2 x H100" in few.best_self_hosted_configuration
+    tree["workload"]["users"]["value"] = 900_000
+    many = decide(parse_scenario(tree), facts)
+    assert many.best_self_hosted is None
+    assert many.fit.note.startswith("replicas of 1, 2, 4 devices were tried")
+    assert "none serves" in many.fit.note
     four_cards = few.fit.model_copy().note.partition("; on 4 the memory holds ")[2]
     # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
     assert int(four_cards.split()[0]) >= (4 * 80e9 - 141.2e9 - 1e9) // (

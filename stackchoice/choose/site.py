@@ -135,14 +135,23 @@ def replica_sizes(choice: MachineChoice) -> list[int]:
     return [size for size in (1, *DEVICES) if size <= choice.count]
 
 
-def devices_assumed(site: Site, case: Case) -> str:
-    """Say how many devices a replica takes where nobody said it, and what twice as many hold."""
+def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
+    """Say how many devices a replica takes where nobody said it, and what twice as many hold.
+
+    Where nothing ``serves``, only that they were tried.
+    """
     sizes = replica_sizes(site.choice)
     if site.choice.devices_per_replica is not None or len(sizes) == 1:
         return ""
+    tried = ", ".join(map(str, sizes))
+    if not serves:
+        return (
+            f"replicas of {tried} devices were tried, since nobody said devices_per_replica, and "
+            f"none serves; shown is {site.devices}"
+        )
     said = (
         f"a replica takes {site.devices} of {site.choice.count} devices, the fewest of those tried "
-        f"({', '.join(map(str, sizes))}) that serve: assumed, since nobody said devices_per_replica"
+        f"({tried}) that serve: assumed, since nobody said devices_per_replica"
     )
     wider = next((p for p in places(case) if p.devices == 2 * site.devices
                   and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip

@@ -46,6 +46,7 @@ def fit_numbers(main: Answer) -> Fit:
         if c.question == "hardware fit" and c.live_sequences is None
         and (c.artifact, c.machine, c.devices) == here
     }  # fmt: skip
+    assumed = devices_assumed(site, case, serves=main.chosen is not None)
     return Fit(
         model=model,
         artifact=site.artifact.label,
@@ -69,7 +70,7 @@ def fit_numbers(main: Answer) -> Fit:
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
         needed_evidence=case.flow.peak_evidence,
-        note="; ".join(filter(None, [site.cache_note, devices_assumed(site, case)])),
+        note="; ".join(filter(None, [site.cache_note, assumed])),
     )  # fmt: skip
 
 
