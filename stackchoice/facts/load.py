@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from stackchoice.errors import FactsError
+from stackchoice.errors import FactsError, known_names
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.config_defaults import (
     ConfigDefaults,
@@ -158,7 +158,7 @@ class Facts(Record):
         return [row for table in self.tables.get(key, ()) for row in table.rows]
 
     def assumed(self, assumption_id: str) -> float:
-        """Return the middle value of a named assumption."""
+        """Return the middle value of a named assumption; FactsError where it has none."""
         value = self.assumptions[assumption_id].datum.value
         if value is None:
             raise FactsError(f"assumption {assumption_id!r} has no value in data/assumptions.yaml")
@@ -291,8 +291,8 @@ def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) ->
     for where, what, name, known in named:
         if name not in known:
             raise FactsError(
-                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; known: "
-                f"{', '.join(sorted(known))}"
+                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; "
+                f"{known_names(name, known, f'{what}s')}"
             )
 
 
