@@ -36,8 +36,8 @@ def find(name: str | Path) -> Path:
     if os.path.exists(name) or path.suffix in (".json", ".jsonl", ".csv", ".md", ".txt"):
         return path
     raise PassportError(
-        f"{shown(name)}: no such file, and no passport of that name comes with the package; they "
-        f"are: {', '.join(shipped())}"
+        f"{shown(str(name))}: no such file, and no passport of that name comes with the package; "
+        f"they are: {', '.join(shipped())}"
     )
 
 

@@ -48,7 +48,7 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import refuse_repeated_keys, shown
+from stackchoice.facts.yaml import YamlError, refuse_repeated_keys, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -204,8 +204,12 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     (True, 64)
     """
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
-    with no_collector():
-        return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+    try:
+        with no_collector():
+            overlaid = _checked(Path(own)) if own else None
+            return _load(Path(folder) if folder else data_dir(), overlaid)
+    except YamlError as error:
+        raise FactsError(str(error)) from None
 
 
 def _checked(overlay: Path) -> Path:
