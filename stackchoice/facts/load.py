@@ -48,7 +48,7 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import YamlError, refuse_repeated_keys, shown
+from stackchoice.facts.yaml import YamlError, bounded_text, refuse_repeated_keys, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,6 +89,8 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
 }
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "allocators.yaml")
+#: One's own tables: a hundred thousand rows.
+MAX_TABLE_BYTES = 16 * 2**20
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
 KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.
@@ -272,13 +274,19 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         ]
     for name, key in TABLES.items():
         read[key] = []
-        if whole or (folder / name).exists():
-            table = Table(path=folder / name, raw=(folder / name).read_bytes())
+        path = folder / name
+        if whole or path.exists():
+            raw = path.read_bytes() if whole else _own_table(path)
+            table = Table(path=path, raw=raw)
             digest.update(name.encode() + b"\0" + table.raw + b"\0")
             read[key] = [table]
             if not whole:
                 table.rows  # noqa: B018 one's own are checked at once
     return read
+
+
+def _own_table(path: Path) -> bytes:
+    return bounded_text(path, MAX_TABLE_BYTES, FactsError, "give a CSV of measurements").encode()
 
 
 def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) -> None:
