@@ -16,7 +16,7 @@ from stackchoice.facts.shares import SpeedScore
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
 from stackchoice.score.calibrated import calibrated_answers
-from stackchoice.score.given import Unknown
+from stackchoice.score.given import Answer, Unknown
 from stackchoice.score.judge import interval_score
 from stackchoice.score.speed import ASKS, answer_run
 
@@ -40,7 +40,7 @@ def answers(facts: Facts) -> list[dict[str, Any]]:
         except Unknown as unknown:
             found.append({**line, "reason": str(unknown)})
             continue
-        found.append({**line, "low": given["low"], "middle": given[key], "high": given["high"]})
+        found.append({**line, **_ends(given, key)})
     for row in facts.measurements:
         line = {"ask": f"{row.phase}_tokens_per_s", "source": repository(row.source_url),
                 "id": row.model, "measured": row.tokens_per_s, "from": "rows"}  # fmt: skip
@@ -48,11 +48,12 @@ def answers(facts: Facts) -> list[dict[str, Any]]:
         if run is None or run.ceiling is None:
             found.append({**line, "reason": "no ceiling: encoding, bandwidth or rate not known"})
             continue
-        given = answer_run(run, facts, row.source_url)
-        found.append(
-            {**line, "low": given["low"], "middle": given["tokens_per_s"], "high": given["high"]}
-        )
+        found.append({**line, **_ends(answer_run(run, facts, row.source_url), "tokens_per_s")})
     return found
+
+
+def _ends(answer: Answer, middle: str) -> dict[str, float]:
+    return {"low": answer["low"], "middle": answer[middle], "high": answer["high"]}
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
