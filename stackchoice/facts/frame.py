@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> pd.DataFrame:
+def frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
     """Return one frame row per mapping; ``columns`` where there may be no row to tell them."""
     import pandas as pd
 
