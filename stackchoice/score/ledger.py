@@ -7,12 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import repository
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import SpeedScore
+from stackchoice.facts.yaml import write_facts
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
 from stackchoice.score.calibrated import calibrated_answers
@@ -106,8 +105,7 @@ def write(found: list[SpeedScore], as_of: str, folder: Path) -> None:
     ledger = {"title": "python -m stackchoice.score.ledger", "as_of": as_of}
     rows = [{**score.model_dump(exclude={"source"}), "source": "ledger"} for score in found]
     tree = {"sources": {"ledger": ledger}, "speed_scores": rows}
-    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
-    (folder / "speed_ledger.yaml").write_text(HEADER + text, encoding="utf-8")
+    write_facts(folder / "speed_ledger.yaml", tree, HEADER)
 
 
 def main(arguments: list[str] | None = None) -> None:
