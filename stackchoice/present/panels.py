@@ -10,11 +10,12 @@ from stackchoice.facts.names import artifact_named, named
 from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
 from stackchoice.fit.sizing import Sizing, size
+from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.widgets import dropdown, text_field
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
@@ -29,6 +30,8 @@ class SizingPanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``model``, ``artifact``, ``machine``, ``devices``,
         ``context_tokens``, ``cache_type``, ``engine`` (for which cures are worked out).
@@ -40,7 +43,7 @@ class SizingPanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "model": "Qwen/Qwen3.8-27B", "machine": "h100_sxm", "devices": "1",
             "context_tokens": "8192", "cache_type": OWN, "engine": "vllm", **start,
@@ -58,7 +61,7 @@ class SizingPanel(Panel):
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             "engine": dropdown("What helps, in engine", engines, values["engine"]),
         }
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "sizing"))
 
     result: Sizing
 
@@ -84,11 +87,8 @@ class SizingPanel(Panel):
             if values["engine"] != NO_ENGINE else [],
         )  # fmt: skip
 
-    def _show(self) -> None:
-        """Offer the weights of the chosen model, then show what stands."""
-        self._settling = True
-        self.fields["artifact"].options = artifact_choices(self.facts, self.values["model"])
-        super()._show()
+    def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+        return {"artifact": artifact_choices(self.facts, values["model"])}
 
     def _table(self) -> Section:
         return sizing_table(self.sizing)
@@ -103,6 +103,8 @@ class PremisePanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``engine``, ``release``, ``model``, ``cache_type``,
         ``devices``, ``context_tokens``, ``printed_tokens``, ``memory_gib``, ``concurrency``,
@@ -115,7 +117,7 @@ class PremisePanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "engine": "vllm", "release": "0.19.1", "model": "Qwen/Qwen3.8-27B",
             "cache_type": "fp8", "devices": "1", "context_tokens": "262144",
@@ -135,7 +137,7 @@ class PremisePanel(Panel):
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             **{name: text_field(label, values[name]) for name, label in labels.items()},
         }
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "printed figures"))
 
     result: PremiseCheck
 

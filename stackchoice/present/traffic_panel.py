@@ -14,10 +14,11 @@ from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import named
 from stackchoice.facts.traffic import WorkloadPreset
+from stackchoice.present.controls import WIDE, dropdown, error_html, saved_html, text_field
+from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
 from stackchoice.present.traffic import traffic_table, workload_tables
-from stackchoice.present.widgets import dropdown, error_html, saved_html, text_field
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic import Measured, measure_log
@@ -38,6 +39,8 @@ class TrafficPanel(Panel):
         The fact base.
     log, preset
         What to start with; a log stands before a preset.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
@@ -47,15 +50,16 @@ class TrafficPanel(Panel):
     """
 
     def __init__(
-        self, scenario: Scenario, facts: Facts, *, log: str = "", preset: str = ""
+        self, scenario: Scenario, facts: Facts, *, log: str = "", preset: str = "", keep: str = ""
     ) -> None:
         self._base = scenario
         choices = [(NONE, ""), *((w.id, w.id) for w in facts.workloads.values())]
         fields = {
-            "log": text_field("Request log (path)", log),
+            "log": text_field("Request log (path)", log, WIDE),
             "preset": dropdown("Published workload", choices, preset),
         }
-        super().__init__(facts, fields, {"log": log, "preset": preset})
+        values = {"log": log, "preset": preset}
+        super().__init__(facts, fields, values, Kept(keep, f"traffic of {scenario.name}"))
         self.path = text_field("Save to", f"my-{scenario.name}.yaml")
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
