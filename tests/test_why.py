@@ -14,6 +14,7 @@ from stackchoice.facts import data_dir
 from stackchoice.facts.told import Told, Working, figure
 from stackchoice.scenario import THIS_MACHINE
 from stackchoice.why import explain
+from stackchoice.why.explain import Explained
 
 SHIPPED = sorted(
     path.stem for path in (data_dir() / "scenarios").glob("*.yaml")
@@ -202,3 +203,17 @@ def test_what_is_not_known_says_unknown_and_a_never_says_never():
     assert figure(Decimal("23239452259.8")) == "23,239,452,260"
     assert figure(999_999_999.99) == "1,000,000,000"
     assert figure(0.9999999999) == "1"
+
+
+def test_only_what_is_asked_for_is_worked_out():
+    whys = explain(load_scenario("json-chat"), load_facts())
+    asked, parts = [], whys._parts
+    spied = {part: (lambda part=part: asked.append(part.func.__name__) or part())
+             for part in parts.values()}  # fmt: skip
+    lazy = Explained({kind: spied[part] for kind, part in parts.items()})
+    assert lazy["decode"].answer
+    assert [why.answer for why in lazy.of("prefill")] == [whys["prefill"].answer]
+    assert lazy.get("memory:no such budget") is None
+    assert lazy.get("no such kind") is None
+    assert asked == ["speeds", "memory"]
+    assert dict(lazy) == dict(whys)

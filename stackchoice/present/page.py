@@ -86,8 +86,7 @@ class Reasons:
 
     def about(self, *kinds: str) -> Section:
         """Return the explanations of these kinds (``memory``, ``decode``, ``cost``, ...)."""
-        found = [why for key, why in self._told().items() if key.partition(":")[0] in kinds]
-        return section("reasons", reasons=found)
+        return section("reasons", reasons=self._told().of(*kinds))
 
 
 def no_reasons(key: str) -> Markup:
