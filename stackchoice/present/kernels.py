@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
+from stackchoice.facts.told import Why
 from stackchoice.fit.path import artifact_parts
 from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
@@ -14,6 +17,7 @@ from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.panels import artifact_choices, model_choices
+from stackchoice.why.fit import kernel_path
 
 NEWEST = "newest"
 
@@ -109,6 +113,9 @@ class KernelPanel(Panel):
 
     def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
         return {"artifact": artifact_choices(self.facts, values["model"])}
+
+    def _why(self) -> Iterable[Why]:
+        return [kernel_path(self.wall.path)] if self.wall.path else []
 
     def _table(self) -> Section:
         return path_table(self.wall)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ipywidgets
 
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
+from stackchoice.facts.told import Why
 from stackchoice.facts.yaml import shown
 from stackchoice.present.controls import error_html
 from stackchoice.present.kept import Kept
-from stackchoice.present.page import Section
+from stackchoice.present.page import Section, section
 
 #: What is said beside a refused choice, which stays chosen so that the next one can be reached.
 STANDS = "; what stands below is the last answer that could be given"
@@ -41,10 +42,14 @@ class Panel(ipywidgets.VBox):
         self.values, self.result = self._begin(values)
         for name, field in fields.items():
             field.observe(self._handler(name), names="value")
+        self.reasons = ipywidgets.HTML()
+        self.why_button = ipywidgets.ToggleButton(description="Why?", icon="question")
+        self.why_button.observe(lambda _: self._explain(), names="value")
         self._show()
         row = ipywidgets.Layout(flex_flow="row wrap")
+        why = [self.why_button, self.reasons] if type(self)._why is not Panel._why else []
         super().__init__([ipywidgets.HBox(list(fields.values()), layout=row), self.message,
-                          self.view])  # fmt: skip
+                          *why, self.view])  # fmt: skip
 
     def set(self, name: str, text: str) -> None:
         """Put a value into one field, exactly as typing it does."""
@@ -88,6 +93,10 @@ class Panel(ipywidgets.VBox):
             if text not in [value for _, value in options]:
                 raise InputError(f"{name} {shown(text)!r}: not in the list; choose one that is")
 
+    def _why(self) -> Iterable[Why]:
+        """Return what stands behind the last result, where the view itself does not tell."""
+        return ()
+
     def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
         """Return the lists that hang on other fields."""
         return {}
@@ -116,3 +125,10 @@ class Panel(ipywidgets.VBox):
         said = self.error + (STANDS if self._refused else "") or self._unkept
         self.message.value = error_html(said) if said else ""
         self.view.value = self._table().html
+        self._explain()
+
+    def _explain(self) -> None:
+        """Show what stands behind the answer; nothing is worked out before that is asked for."""
+        self.reasons.value = (
+            section("reasons", reasons=list(self._why())).html if self.why_button.value else ""
+        )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
+from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.facts.told import Why
 from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.fields import NOT_KNOWN
@@ -16,6 +20,7 @@ from stackchoice.present.hardware import premises_table, sizing_table
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
+from stackchoice.why.chosen import printed, sized
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
@@ -76,16 +81,24 @@ class SizingPanel(Panel):
         return {**values, "artifact": artifact_choices(self.facts, values["model"])[0][1]}
 
     def _answer(self, values: dict[str, str]) -> Sizing:
-        model = named("model", values["model"], self.facts.models)
+        model, artifact, machine = self._named(values)
         return size(
-            model, artifact_named(values["artifact"], model),
-            named("machine", values["machine"], self.facts.machines), self.facts,
+            model, artifact, machine, self.facts,
             devices=_whole(values["devices"], "devices"),
             context_tokens=_whole(values["context_tokens"], "context"),
             kv_dtype=_cache_type(values["cache_type"]),
             engines=[named("engine", values["engine"], self.facts.engines).id]
             if values["engine"] != NO_ENGINE else [],
         )  # fmt: skip
+
+    def _named(self, values: dict[str, str]) -> tuple[Model, Artifact, Machine]:
+        model = named("model", values["model"], self.facts.models)
+        return (model, artifact_named(values["artifact"], model),
+                named("machine", values["machine"], self.facts.machines))  # fmt: skip
+
+    def _why(self) -> Iterable[Why]:
+        kv_dtype = _cache_type(self.values["cache_type"])
+        return sized(self.sizing, *self._named(self.values), self.facts, kv_dtype)
 
     def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
         return {"artifact": artifact_choices(self.facts, values["model"])}
@@ -147,15 +160,7 @@ class PremisePanel(Panel):
         return self.result
 
     def _answer(self, values: dict[str, str]) -> PremiseCheck:
-        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
-        if (batched := _known(values["batched_tokens"])) is not None:
-            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
-        asked = launch(
-            values["engine"], values["release"],
-            named("model", values["model"], self.facts.models).config.value or {},
-            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
-            settings=settings, facts=self.facts,
-        )  # fmt: skip
+        asked = self._launch(values)
         if asked.release.order is None:
             raise InputError(f"release {values['release']!r}: not a number; write it as 0.19.1")
         return check_premises(
@@ -163,6 +168,21 @@ class PremisePanel(Panel):
             memory_gib=_amount(values["memory_gib"], "printed memory"),
             concurrency=_amount(values["concurrency"], "printed concurrency"),
         )  # fmt: skip
+
+    def _launch(self, values: dict[str, str]) -> Launch:
+        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
+        if (batched := _known(values["batched_tokens"])) is not None:
+            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
+        return launch(
+            values["engine"], values["release"],
+            named("model", values["model"], self.facts.models).config.value or {},
+            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
+            settings=settings, facts=self.facts,
+        )  # fmt: skip
+
+    def _why(self) -> Iterable[Why]:
+        config = named("model", self.values["model"], self.facts.models).config
+        return printed(self.check, self._launch(self.values), config)
 
     def _table(self) -> Section:
         return premises_table(self.check)

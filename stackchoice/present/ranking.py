@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
+from stackchoice.facts.told import Why
 from stackchoice.present.controls import WIDE, dropdown
 from stackchoice.present.fields import shown, written
 from stackchoice.present.kept import Kept
@@ -12,6 +15,7 @@ from stackchoice.present.panel import Panel
 from stackchoice.present.panels import model_choices
 from stackchoice.present.tables import decision_table
 from stackchoice.scenario import Scenario, parse_scenario
+from stackchoice.why import explain
 
 MODEL, MACHINE = "model.id", "candidates.machines.0.id"
 
@@ -63,8 +67,14 @@ class RankingPanel(Panel):
         return self._of(values["traffic"]) if changed == "traffic" else values
 
     def _answer(self, values: dict[str, str]) -> Decision:
-        scenario = moved(self._traffic[values["traffic"]], values["model"], values["machine"])
-        return decide(scenario, self.facts)
+        return decide(self._moved(values), self.facts)
+
+    def _moved(self, values: dict[str, str]) -> Scenario:
+        return moved(self._traffic[values["traffic"]], values["model"], values["machine"])
+
+    def _why(self) -> Iterable[Why]:
+        whys = explain(self._moved(self.values), self.facts)
+        return whys.of("recommendation", "option", "memory")
 
     def _table(self) -> Section:
         return decision_table(self.decision)

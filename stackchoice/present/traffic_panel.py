@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import named
+from stackchoice.facts.told import Why
 from stackchoice.facts.traffic import WorkloadPreset
 from stackchoice.present.controls import WIDE, dropdown, error_html, saved_html, text_field
 from stackchoice.present.kept import Kept
@@ -23,6 +25,8 @@ from stackchoice.scenario import Scenario, parse_scenario, save_scenario
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic import Measured, measure_log
 from stackchoice.traffic.section import workload_inputs
+from stackchoice.why import explain
+from stackchoice.why.chosen import logged
 
 NONE = "none: the scenario's own"
 TABLES = ("volume", "seconds", "settings", "reuse", "peak")
@@ -110,6 +114,11 @@ class TrafficPanel(Panel):
             inputs = preset_inputs(found)
         scenario = with_workload(self._base, inputs)
         return found, scenario, decide(scenario, self.facts)
+
+    def _why(self) -> Iterable[Why]:
+        whys = explain(self.scenario, self.facts)
+        log = [logged(self.found)] if isinstance(self.found, Measured) else []
+        return [*log, *whys.of("recommendation", "need", "decode", "prefill", "replica", "peak")]
 
     def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
         return {name: text.strip() for name, text in values.items()}
