@@ -11,6 +11,7 @@ from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.yaml import shown
 from stackchoice.present.page import Section
+from stackchoice.present.view import View
 from stackchoice.present.widgets import error_html
 
 
@@ -27,7 +28,7 @@ class Panel(ipywidgets.VBox):
 
     def __init__(self, facts: Facts, fields: dict[str, Any], values: dict[str, str]) -> None:
         self.facts, self.fields, self.values, self.error = facts, fields, values, ""
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self.message, self.view = ipywidgets.HTML(), View()
         self._settling = False
         self.result = self._answer(values)
         for name, field in fields.items():
@@ -73,4 +74,4 @@ class Panel(ipywidgets.VBox):
         finally:
             self._settling = False
         self.message.value = error_html(self.error) if self.error else ""
-        self.view.value = self._table().html
+        self.view.show(self._table())

@@ -8,7 +8,9 @@ from stackchoice.choose import decide
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present.fields import shown, written
+from stackchoice.present.page import Section
 from stackchoice.present.tables import decision_table
+from stackchoice.present.view import View
 from stackchoice.present.widgets import dropdown, error_html
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -24,7 +26,7 @@ class RankingPanel(ipywidgets.VBox):
         self.traffic = dropdown("Traffic", [(s.title, s) for s in traffic.values()])
         self.model = dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
         self.machine = dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
-        self.view = ipywidgets.HTML()
+        self.view = View()
         self._settling = False
         self._start()
         self.traffic.observe(lambda _: self._start(), names="value")
@@ -49,9 +51,9 @@ class RankingPanel(ipywidgets.VBox):
             scenario = moved(self.traffic.value, self.model.value, self.machine.value)
             self.decision = decide(scenario, self.facts)
         except StackchoiceError as error:
-            self.view.value = error_html(str(error))
+            self.view.show(Section("refused", error_html(str(error))))
         else:
-            self.view.value = decision_table(self.decision).html
+            self.view.show(decision_table(self.decision))
 
 
 def moved(scenario: Scenario, model: str = "", machine: str = "") -> Scenario:
