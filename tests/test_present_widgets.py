@@ -299,6 +299,7 @@ def test_a_refused_choice_can_be_stepped_past(facts):
         assert panel.check == before
         assert bool(panel.error) == (engine != "vllm")
         assert ("last answer" in panel.message.value) == bool(panel.error)
+    panel.fields["engine"].value = "sglang"
     panel.fields["concurrency"].value = "6.70"
     assert panel.error, "the engine is still refused"
     assert panel.fields["concurrency"].value == panel.values["concurrency"]

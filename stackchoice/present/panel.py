@@ -14,6 +14,7 @@ from stackchoice.facts.yaml import shown
 from stackchoice.present.controls import error_html
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, section
+from stackchoice.present.view import View
 
 #: What is said beside a refused choice, which stays chosen so that the next one can be reached.
 STANDS = "; what stands below is the last answer that could be given"
@@ -36,7 +37,7 @@ class Panel(ipywidgets.VBox):
         keep: Kept | None = None,
     ) -> None:  # fmt: skip
         self.facts, self.fields, self.error = facts, fields, ""
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self.message, self.view = ipywidgets.HTML(), View()
         self._settling, self._refused, self._unkept = False, dict[str, str](), ""
         self._start, self._keep = values, keep or Kept()
         self.values, self.result = self._begin(values)
@@ -124,7 +125,7 @@ class Panel(ipywidgets.VBox):
             self._settling = False
         said = self.error + (STANDS if self._refused else "") or self._unkept
         self.message.value = error_html(said) if said else ""
-        self.view.value = self._table().html
+        self.view.show(self._table())
         self._explain()
 
     def _explain(self) -> None:

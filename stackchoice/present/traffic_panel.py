@@ -125,10 +125,11 @@ class TrafficPanel(Panel):
 
     def _table(self) -> Section:
         verdict = Markup('<div class="sc"><p class="verdict" role="status">{}</p></div>')
-        parts = [traffic_table(self.found).html] if self.found is not None else []
-        parts += [verdict.format(self.decision.verdict),
-                  workload_tables(self.decision, *TABLES).html]  # fmt: skip
-        return Section("traffic", "".join(parts))
+        parts = [traffic_table(self.found)] if self.found is not None else []
+        parts += [Section("verdict", verdict.format(self.decision.verdict)),
+                  workload_tables(self.decision, *TABLES)]  # fmt: skip
+        drawn = tuple(one for part in parts for one in part.drawn)
+        return Section("traffic", "".join(part.bare for part in parts), drawn)
 
 
 def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:

@@ -42,6 +42,7 @@ from stackchoice.present.fields import (
 )
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
+from stackchoice.present.view import View
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
 
 #: Names that a scenario may have.
@@ -92,7 +93,7 @@ class ScenarioPanel(ipywidgets.VBox):
         }
         for path, widget in self.fields.items():
             widget.observe(self._handler(path), names="value")
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self.message, self.view = ipywidgets.HTML(), View()
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
@@ -139,7 +140,7 @@ class ScenarioPanel(ipywidgets.VBox):
         except StackchoiceError as error:
             self.message.value = error_html(str(error))
         else:
-            self.view.value = comparison_table(found).html
+            self.view.show(comparison_table(found))
 
     def save(self) -> bool:
         """Write the scenario to the path in the field, under the name of that file.
@@ -274,7 +275,7 @@ class ScenarioPanel(ipywidgets.VBox):
         finally:
             self._settling = False
         self.message.value = error_html(self.error) if self.error else ""
-        self.view.value = decision_table(self.decision, Reasons(self.scenario, self.facts)).html
+        self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""
