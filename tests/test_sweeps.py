@@ -185,9 +185,12 @@ def test_a_command_says_what_is_wrong_with_it() -> None:
         CommandEngine("serve", model="m")
     with pytest.raises(InputError, match="no setting for 'slots'"):
         CommandEngine("serve {port} {slots}", model="m").line(1)
+    for line in ("/no/such/server {port}", "no-such-server {port}"):
+        with pytest.raises(InputError, match="no such program"):
+            CommandEngine(line, model="m")
     with (
         pytest.raises(EngineError, match="ended while starting"),
-        CommandEngine("/no/such/server {port}", model="m"),
+        CommandEngine([sys.executable, "-c", "1/0", "{port}"], model="m"),
     ):
         pass
 

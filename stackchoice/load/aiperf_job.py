@@ -117,7 +117,7 @@ def _what_to_do(
     return f"""wrote {folder}
 {here}on another machine:
   sh {script}
-or on a cluster:
+or on a cluster (held against the API's shape, and never run on one):
 {claim}{secret}  kubectl create -f {job}
   kubectl wait --for=condition=complete --timeout=1h job/{NAME}
   kubectl logs job/{NAME} -c result > {result}
