@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shlex
 import stat
 import sys
@@ -381,7 +382,7 @@ def assert_as_the_api_wants(value: object, shape: object) -> None:
             assert_as_the_api_wants(one, fields[name][1])
     if shape == "Meta":  # names are DNS labels
         assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value["name"])
-    if shape == "ConfigMap":
+    if shape == "ConfigMap" and isinstance(value, dict):
         assert all(re.fullmatch(r"[-._a-zA-Z0-9]{1,253}", key) for key in value["data"])
     if shape == "Item":
         assert ".." not in value["path"].split("/")
