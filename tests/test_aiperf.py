@@ -339,8 +339,8 @@ def test_what_does_not_fit_a_config_map_goes_to_a_volume(
 
 
 #: Shapes of the Kubernetes API, as far as the job uses them: field -> its type, another shape, or a
-#: list of one; "!" marks what the API requires. https://kubernetes.io/docs/reference/generated/
-#: kubernetes-api/v1.34/ (Job v1 batch, PodSpec, Container, Volume, EnvVar, ConfigMap; read 2026-11).
+#: list of one; "!" marks what must be there. https://kubernetes.io/docs/reference/generated/
+#: kubernetes-api/ (Job v1 batch, PodSpec, Container, Volume, EnvVar, ConfigMap).
 SHAPES: dict[str, dict] = {
     "ConfigMap": {"apiVersion!": "v1", "kind!": "ConfigMap", "metadata!": "Meta", "data": dict},
     "Job": {"apiVersion!": "batch/v1", "kind!": "Job", "metadata!": "Meta", "spec!": "JobSpec"},

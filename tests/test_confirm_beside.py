@@ -22,7 +22,7 @@ from stackchoice.errors import InputError
 from stackchoice.facts import load_facts
 from stackchoice.load.floor import reference_server
 from stackchoice.load.script import Fault, Script
-from stackchoice.sweep import design, parse_knob, run_sweep
+from stackchoice.sweep import design, judge, parse_knob, run_sweep
 
 TINY = Plan(requests=3, floor=False, output_tokens=16, prompt_words=8, idle_s=20, timeout_s=30)
 COLD = TINY.model_copy(update={"cold": True, "repetitions": 2})
@@ -288,25 +288,22 @@ def test_a_release_sweep_on_the_real_engine_tells_its_arms_apart(tmp_path: Path)
     line = [*("{python}", str(tmp_path / "serve.py"), str(model_file())), "{port}"]
     load = Plan(requests=3, floor=False, output_tokens=16, prompt_words=8, canaries=str(canary))
 
-    def swept(name: str, *pythons: Path) -> tuple[list[Passport], str]:
-        knob = parse_knob(f"python={','.join(map(str, pythons))}")
-        found = run_sweep(
-            design([knob]), lambda s: CommandEngine(line, model="m", settings=s), load=load,
-            metric="ttft_s", folder=tmp_path / name, subject="releases", confirm_peak=False,
-        )  # fmt: skip
-        passports = [Passport.load(p) for p in sorted((tmp_path / name).glob("*.passport.json"))]
-        return passports, " ".join(found.notes)
-
-    old, new, same = (environment(tmp_path / f"e{n}", r) for n, r in enumerate("010"))
-    passports, notes = swept("releases", old, new)
-    assert [p.identity.runtime_build for p in passports] == ["0", "1", "1", "0"]
+    old, new = (environment(tmp_path / f"e{n}", n) for n in ("1.0", "2.0"))
+    plan = design([parse_knob(f"python={old},{new}")])
+    found = run_sweep(
+        plan, lambda s: CommandEngine(line, model="m", settings=s), load=load,
+        metric="ttft_s", folder=tmp_path / "sweep", subject="releases", confirm_peak=False,
+    )  # fmt: skip
+    passports = [Passport.load(p) for p in sorted((tmp_path / "sweep").glob("*.passport.json"))]
+    assert [p.identity.runtime_build for p in passports] == ["1.0", "2.0", "2.0", "1.0"]
     assert {p.identity.origin("runtime_build").basis for p in passports} == {Basis.INSTALLED}
     assert {p.identity.server.version for p in passports} == {"b0-unknown"}
-    assert "runtime build differs between runs: 0, 1" in notes
+    notes = " ".join(found.notes)
+    assert "runtime build differs between runs: 1.0, 2.0" in notes
     assert "nothing that the server" not in notes
-    alike = swept("same", old, same)[1]
-    assert f"python={same}: nothing that the server or its environment says of itself" in alike
-    assert "(release 0 in both)" in alike
+    alike = " ".join(judge(plan, {0: passports[:1], 1: passports[:1]}, "ttft_s").notes)
+    assert "nothing that the server or its environment says of itself differs" in alike
+    assert "(release 1.0 in both); the knob may not have taken" in alike
 
 
 def test_a_cold_cache_is_proven_on_the_real_engine() -> None:

@@ -14,6 +14,7 @@ from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.write import text_at, write_whole
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.load.untrusted import parse_json
 from stackchoice.sweep.design import Arm, Design, Setting
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
@@ -194,7 +195,9 @@ def by_url(pairs: Sequence[tuple[Mapping[str, Setting], Endpoint]]) -> Target:
 
 
 def _said(passport: Passport, metric: str) -> str:
-    return f"{metric} {_number(figure(passport, metric))}, {passport.label}"
+    why = [*passport.validity.reasons, *passport.validity.hold][:1]
+    label = shown_lines(f"{passport.label}{f' ({why[0]})' if why else ''}")
+    return f"{metric} {_number(figure(passport, metric))}, {label}"
 
 
 def _number(value: float | None) -> str:
