@@ -23,7 +23,6 @@ from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.files import checked, keyed, read_tree, rows_of
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
-from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -39,6 +38,7 @@ from stackchoice.facts.records import (
     Efficiency,
     Engine,
     HourPrice,
+    LaunchForm,
     Machine,
     Model,
     Seller,

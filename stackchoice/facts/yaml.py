@@ -80,6 +80,12 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _mapping(tree, path)
 
 
+def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
+    """Write a file of the fact base that was worked out, one record a line."""
+    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
+    path.write_text(header + text, encoding="utf-8")
+
+
 def refuse_unclear(path: Path) -> None:
     """Refuse a file of facts in which a key stands twice, or a text would break what is shown.
 

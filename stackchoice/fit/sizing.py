@@ -90,23 +90,17 @@ def size(
             f"the model's context is {limit:,} tokens; {context_tokens:,} are asked, so no engine "
             "serves this without another rope setting"
         )
-    note = "; ".join(text for text in (unread, beyond) if text)
-    shared: dict[str, Any] = {
-        "weights_bytes": artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(facts),
-        "bytes_per_sequence": per_sequence,
-    }
-    usable = usable_bytes(machine, devices)
-    notes = "; ".join(text for text in (note, usable.note) if text)
-    rows = [
-        fit_row(
-            "the vendor's GB", memory_bytes=nominal_bytes(machine, devices), note=note, **shared
-        ),
-        fit_row("the memory the machine reports", memory_bytes=usable, note=notes, **shared),
-    ]
+    note = _joined(unread, beyond)
+    rows = _budgets(artifact, machine, devices, per_sequence, facts, note)
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
+    )  # fmt: skip
+    workspace = workspace_bytes(facts)
+    situation = Situation(
+        engine="", model=model, artifact=artifact, machine=machine, tp=devices,
+        context_tokens=context_tokens, kv_dtype=kv_dtype, workspace_bytes=workspace.value or 0,
+        workspace_evidence=workspace.evidence,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -130,19 +124,32 @@ def size(
             cache_at=layout.bytes_per_sequence if layout else None,
         ),
         cures={
-            engine: cures(
-                Situation(
-                    engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
-                    context_tokens=context_tokens, kv_dtype=kv_dtype,
-                    workspace_bytes=workspace_bytes(facts).value or 0,
-                    workspace_evidence=workspace_bytes(facts).evidence,
-                ),
-                facts,
-            )
+            engine: cures(situation.model_copy(update={"engine": engine}), facts)
             for engine in engines or []
         },
         note=note,
     )  # fmt: skip
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(text for text in texts if text)
+
+
+def _budgets(
+    artifact: Artifact, machine: Machine, devices: int, per_sequence: int | None, facts: Facts,
+    note: str,
+) -> list[FitRow]:  # fmt: skip
+    """Return what fits by the vendor's memory, and by that which the machine reports."""
+    shared: dict[str, Any] = {
+        "weights_bytes": artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts),
+        "bytes_per_sequence": per_sequence,
+    }  # fmt: skip
+    nominal, usable = nominal_bytes(machine, devices), usable_bytes(machine, devices)
+    return [
+        fit_row("the vendor's GB", memory_bytes=nominal, note=note, **shared),
+        fit_row("the memory the machine reports", memory_bytes=usable,
+                note=_joined(note, usable.note), **shared),
+    ]  # fmt: skip
 
 
 def premises(
