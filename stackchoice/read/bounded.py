@@ -25,7 +25,7 @@ AGAIN = "download the file again"
 
 
 def refuse(path: Path | str, what: str, fix: str) -> NoReturn:
-    """Raise the one error of this room: file, reason, fix, each safe to print."""
+    """Raise CheckpointError, the one error of this room: file, reason, fix, each safe to print."""
     raise CheckpointError(f"{shown(str(path), 300)}: {shown(what, 300)}; {fix}")
 
 
