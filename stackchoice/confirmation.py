@@ -264,7 +264,7 @@ def _subject(
         return facts_for(scenario) if scenario else load_facts(), None, endpoint
     facts = load_facts()
     if scenario is None:
-        return facts, None, arm(name, model=arm_model, folder=folder)
+        return facts, probe_machine(), arm(name, model=arm_model, folder=folder)
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         raise ScenarioError(
             f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give --endpoint and "

@@ -248,6 +248,8 @@ def test_the_release_of_an_environment_is_read_from_it(tmp_path: Path) -> None:
     script.chmod(0o755)
     assert interpreter_of(script) == python
     assert environment_of([str(script)])["packages"]["xllamacpp"] == "1.2.3"
+    script.write_text(f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\nprint(1)\n")
+    assert interpreter_of(script) == python
     assert installed_in(Path(sys.executable))["pydantic"] == version("pydantic")
     assert environment_of(["sh", "-c", "true"])["packages"] == {}
 
