@@ -153,7 +153,7 @@ class DecisionPanel(ipywidgets.VBox):
                 self._chosen[name].label = label
         self._update()
         for widget in self._chosen.values():
-            widget.observe(lambda _: self._update(), names="value")
+            widget.observe(lambda _: self._changed(), names="value")
         super().__init__([*self._chosen.values(), self.view])
 
     @property
@@ -164,8 +164,11 @@ class DecisionPanel(ipywidgets.VBox):
     def _labels(self) -> dict[str, str]:
         return {name: field.label for name, field in self._chosen.items()}
 
-    def _update(self) -> None:
+    def _changed(self) -> None:
         self._keep.write(self._start, self._labels())
+        self._update()
+
+    def _update(self) -> None:
         chosen = list(dict.fromkeys(p.value for p in self.preferences if p.value))
         tree = self.scenario.value.model_dump(mode="json", by_alias=True)
         try:
