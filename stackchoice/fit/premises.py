@@ -38,6 +38,11 @@ class Premise(Record):
     concurrency: float | None = None
     agrees_with_concurrency: bool | None = None
 
+    @property
+    def stands(self) -> bool:
+        """Whether it gives the printed figure, and no other figure contradicts it."""
+        return self.reproduces and self.agrees_with_concurrency is not False
+
 
 class PremiseCheck(Record):
     """What the printed figures say of each premise, and what would say more.
@@ -61,9 +66,7 @@ class PremiseCheck(Record):
     @property
     def standing(self) -> list[str]:
         """Those of them that no other figure contradicts."""
-        return [
-            p.id for p in self.premises if p.reproduces and p.agrees_with_concurrency is not False
-        ]
+        return [p.id for p in self.premises if p.stands]
 
 
 def check_premises(
@@ -93,7 +96,7 @@ def check_premises(
         _premise(name, *reading, printed_tokens, memory_gib, concurrency)
         for name, reading in readings(plan, launch.layout(), length).items()
     ]
-    standing = [p for p in premises if p.reproduces and p.agrees_with_concurrency is not False]
+    standing = [p for p in premises if p.stands]
     alike = len(standing) > 1 and len({(p.block_bytes, p.implied_gib) for p in standing}) == 1
     line = launch.need("printed_pool")
     preferred = f"grouped_{line}"

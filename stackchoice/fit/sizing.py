@@ -99,6 +99,12 @@ def size(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
     )  # fmt: skip
+    workspace = workspace_bytes(facts)
+    situation = Situation(
+        engine="", model=model, artifact=artifact, machine=machine, tp=devices,
+        context_tokens=context_tokens, kv_dtype=kv_dtype, workspace_bytes=workspace.value or 0,
+        workspace_evidence=workspace.evidence,
+    )  # fmt: skip
     return Sizing(
         model=model.id,
         artifact=artifact.label,
@@ -121,15 +127,7 @@ def size(
             cache_at=layout.bytes_per_sequence if layout else None,
         ),
         cures={
-            engine: cures(
-                Situation(
-                    engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
-                    context_tokens=context_tokens, kv_dtype=kv_dtype,
-                    workspace_bytes=workspace_bytes(facts).value or 0,
-                    workspace_evidence=workspace_bytes(facts).evidence,
-                ),
-                facts,
-            )
+            engine: cures(situation.model_copy(update={"engine": engine}), facts)
             for engine in engines or []
         },
         note=note,

@@ -161,10 +161,10 @@ def _explain(error: ValidationError, tree: Any, where: str) -> str:
     place = f"{where}:{line}: {named}" if line else f"{where}: {named}"
     others = len({e["loc"] for e in error.errors()}) - 1
     more = f" ({others} more after this one)" if others else ""
-    return f"{place}: {_reason(first, keys, tree)}{more}"
+    return f"{place}: {_reason(first, keys)}{more}"
 
 
-def _reason(first: Any, keys: list[str], tree: Any) -> str:
+def _reason(first: Any, keys: list[str]) -> str:
     kind, value = first["type"], first.get("input")
     if kind == "extra_forbidden":
         known = _known_keys(keys[:-1])
