@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "importers": {"confirm", "errors", "facts", "load"},
     "compare": {"confirm", "errors", "facts", "fit", "load"},
     "passports": {"compare", "confirm", "errors", "facts", "importers"},
-    "notebooks": {"errors"},
+    "notebooks": {"errors", "facts"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {
         "carried_out",
@@ -85,7 +85,17 @@ MAY_IMPORT = {
         "version",
         "why",
     },
-    "why": {"capacity", "choose", "cost", "errors", "facts", "fit", "scenario", "workload"},
+    "why": {
+        "capacity",
+        "choose",
+        "cost",
+        "errors",
+        "facts",
+        "fit",
+        "scenario",
+        "traffic",
+        "workload",
+    },
     "score": {"errors", "facts", "fit", "read"},
     "workshop": {
         "choose",

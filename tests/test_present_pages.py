@@ -232,7 +232,7 @@ def test_a_file_that_nobody_knows_is_refused_in_one_line(facts, tmp_path):
     panel = DropPanel(facts)
     before = panel.view.value
     panel.set("path", str(tmp_path / "poem.txt"))
-    assert panel.error.startswith("poem.txt: no checkpoint and no passport")
+    assert panel.error.startswith("poem.txt: no scenario, no checkpoint and no passport")
     assert "\n" not in panel.error
     assert panel.view.value == before
     with pytest.raises(InputError, match="no such file"):

@@ -6,6 +6,7 @@ and nothing else, so that they give the same answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
@@ -78,8 +79,8 @@ def _decision(case: Case) -> Decision:
     scenario, facts, main = case.scenario, case.facts, answer(case)
     cost = compare(case, main.site, main.offer, main.tokens, main.lines)
     changes = flips(main)
-    options = _options(main)
-    chosen = next((o for o in options if o.status == "chosen"), None)
+    listed = options(main)
+    chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
     conditions = [*_contradictions(case), *_conditions(missed, changes, chosen)]
     best, site, engine = main.best, main.site, main.engine
@@ -95,7 +96,7 @@ def _decision(case: Case) -> Decision:
         best_self_hosted_configuration=best.title if best else "",
         verdict=_verdict(main, conditions),
         conditions=conditions,
-        options=options,
+        options=listed,
         candidates=main.candidates,
         fit=fit,
         shape=numbers,
@@ -103,7 +104,7 @@ def _decision(case: Case) -> Decision:
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=_marked(cost, options),
+        cost=_marked(cost, listed),
         flips=changes,
         unknowns=unknowns(case.scenario, changes),
         runnable=runnables(main),
@@ -132,45 +133,43 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
-    def known(what: str, name: str, names: list[str]) -> None:
+    def known(what: str, name: str, names: Iterable[str], kind: str = "") -> None:
         if name not in names:
             raise ScenarioError(
                 f"{scenario.name}: {what} {name!r} is not in the fact base; "
-                f"{known_names(name, names)}"
+                f"{known_names(name, names, kind)}"
             )
 
-    known("model.id", scenario.model.id, list(facts.models))
+    known("model.id", scenario.model.id, facts.models, "models")
     artifacts = [a.id for a in facts.models[scenario.model.id].artifacts]
     for artifact in scenario.model.artifacts:
         known("model.artifacts", artifact, artifacts)
     if preset := scenario.workload.sampling_preset:
-        known(
-            "workload.sampling_preset",
-            preset,
-            list(facts.models[scenario.model.id].sampling_presets),
-        )
+        presets = facts.models[scenario.model.id].sampling_presets
+        known("workload.sampling_preset", preset, presets)
     for machine in scenario.candidates.machines:
         if machine.id == THIS_MACHINE and machine.id not in facts.machines:
             raise ScenarioError(
                 f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
                 "use facts = with_machine(facts, probe) before decide"
             )
-        known("candidates.machines", machine.id, list(facts.machines))
+        known("candidates.machines", machine.id, facts.machines, "machines")
         link = machine.interconnect
         if link and not any(names_link(link, one) for one in facts.links.values()):
-            known("candidates.machines.interconnect", link, list(facts.links))
+            known("candidates.machines.interconnect", link, facts.links, "links")
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
-        known("candidates.sellers", seller, list(facts.sellers))
+        known("candidates.sellers", seller, facts.sellers, "sellers")
     for engine in scenario.team.engine_work:
-        known("team.engine_work", engine, list(facts.engines))
+        known("team.engine_work", engine, facts.engines, "engines")
 
 
-def _options(main: Answer) -> list[Option]:
+def options(main: Answer) -> list[Option]:
+    """Return every option in one line each: the answer first, what was ruled out last."""
     names = [engine.name for engine in main.case.facts.engines.values()] + [MANAGED]
-    options = [*(_option(name, main) for name in names), _keep(main)]
+    found = [*(_option(name, main) for name in names), _keep(main)]
     best = main.best.option if main.best else None
     return sorted(
-        options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
+        found, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
     )
 
 

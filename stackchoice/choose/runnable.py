@@ -16,9 +16,8 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.site import Site
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
-from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Engine, Offer, Seller
+from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
 from stackchoice.fit.admission import launch
 from stackchoice.fit.memory import GB
 

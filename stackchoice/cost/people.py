@@ -14,11 +14,6 @@ def saved_usd(machines_usd: Number, gain: Number) -> Number:
     return machines_usd * gain / (1 + gain)
 
 
-def machines_that_pay(gain: Number, extra_fte: Number, usd_per_engineer: Number) -> Number:
-    """Return the machine cost above which a gain pays for its people: ``phi S (1 + g) / g``."""
-    return extra_fte * usd_per_engineer * (1 + gain) / gain
-
-
 def fte_that_pays(machines_usd: Number, gain: Number, usd_per_engineer: Number) -> Number:
     """Return the extra engineers that a gain pays for at most."""
     return saved_usd(machines_usd, gain) / usd_per_engineer
@@ -45,8 +40,3 @@ def whole_gain_that_pays(machines_usd: Number, replicas: Number, people_usd: Num
     left = replicas - freed
     gain = freed / where(left > 0, left, left * 0 + 1)
     return where(left > 0, gain, infinite_like(gain))
-
-
-def replicas_freed(replicas: Number, gain: Number) -> Number:
-    """Return how many whole replicas are no longer needed."""
-    return replicas - ceil(replicas / (1 + gain))

@@ -6,10 +6,10 @@ Which release follows which rule is data; ``fit/`` holds the rules that these na
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from packaging.version import InvalidVersion, Version
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from stackchoice.facts.datum import Datum, Record
 
@@ -18,6 +18,24 @@ Scalar = float | int | bool | str
 #: What is as old as anybody looked comes before every release.
 OLDEST = Version("0")
 UNKNOWN = Datum[Any]()
+
+
+def release_order(text: str) -> Version:
+    """Order releases and builds alike: ``b8920`` is build 8920."""
+    try:
+        return Version(text.removeprefix("b"))
+    except InvalidVersion:
+        raise ValueError(f"release {text!r} is not a version that can be ordered") from None
+
+
+def _orderable(text: str) -> str:
+    if text:
+        release_order(text)
+    return text
+
+
+#: A release that can be ordered, or empty where none bounds it.
+ReleaseText = Annotated[str, AfterValidator(_orderable)]
 
 
 class KvFormat(Record):
@@ -63,24 +81,9 @@ class AllocatorFact(Record):
 
     engine: str
     key: str
-    since: str = ""
+    since: ReleaseText = ""
     family: str = ""
     value: Datum[Scalar]
-
-    @field_validator("since")
-    @classmethod
-    def _ordered(cls, since: str) -> str:
-        if since:
-            release_order(since)
-        return since
-
-
-def release_order(text: str) -> Version:
-    """Order releases and builds alike: ``b8920`` is build 8920."""
-    try:
-        return Version(text.removeprefix("b"))
-    except InvalidVersion:
-        raise ValueError(f"release {text!r} is not a version that can be ordered") from None
 
 
 class MemoryFacts(Record):

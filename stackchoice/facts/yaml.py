@@ -80,6 +80,12 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _mapping(tree, path)
 
 
+def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
+    """Write a file of the fact base that was worked out, one record a line."""
+    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
+    path.write_text(header + text, encoding="utf-8")
+
+
 def refuse_repeated_keys(path: Path) -> None:
     """Refuse a file of facts in which a key stands twice: only the last would be read.
 
@@ -147,7 +153,7 @@ def bounded_text(path: Path, limit: int, refused: type[StackchoiceError], fix: s
         with ordinary(path).open("rb") as file:  # it may grow meanwhile
             raw = file.read(limit + 1)
         if len(raw) > limit:
-            raise refused(f"{path}: too large; a file of {limit} bytes is the limit")
+            raise refused(f"{path}: too large ({limit:,} bytes are the limit); {fix}")
         return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         reason = getattr(error, "strerror", "no such name")
@@ -175,7 +181,8 @@ def _parsing(path: Path) -> Iterator[None]:
 
 def _mapping(tree: Any, path: Path) -> dict[str, Any]:
     if not isinstance(tree, dict):
-        raise YamlError(f"{path}: holds {type(tree).__name__}, not a mapping of keys to values")
+        what = "nothing" if tree is None else "a list" if isinstance(tree, list) else "one value"
+        raise YamlError(f"{path}: holds {what}, not keys and values; write `key: value` lines")
     return tree
 
 

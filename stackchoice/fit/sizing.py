@@ -82,7 +82,7 @@ def size(
         if value < 1:
             raise InputError(f"{name}: {value} is less than one; give a whole number from 1 on")
     config = model.config.value or {}
-    layout, unread = _layout(config, kv_dtype, facts)
+    layout, unread = layout_or_why(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
     limit, beyond = model.context_tokens.value, ""
     if limit is not None and context_tokens > limit:
@@ -91,22 +91,19 @@ def size(
             "serves this without another rope setting"
         )
     note = "; ".join(text for text in (unread, beyond) if text)
-    shared: dict[str, Any] = {
-        "weights_bytes": artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(facts),
-        "bytes_per_sequence": per_sequence,
-    }
-    usable = usable_bytes(machine, devices)
-    notes = "; ".join(text for text in (note, usable.note) if text)
     rows = [
-        fit_row(
-            "the vendor's GB", memory_bytes=nominal_bytes(machine, devices), note=note, **shared
-        ),
-        fit_row("the memory the machine reports", memory_bytes=usable, note=notes, **shared),
+        fit_row(**asked, bytes_per_sequence=per_sequence)
+        for asked in budgets(artifact, machine, devices, facts, note)
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
+    )  # fmt: skip
+    workspace = workspace_bytes(facts)
+    situation = Situation(
+        engine="", model=model, artifact=artifact, machine=machine, tp=devices,
+        context_tokens=context_tokens, kv_dtype=kv_dtype, workspace_bytes=workspace.value or 0,
+        workspace_evidence=workspace.evidence,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -130,19 +127,26 @@ def size(
             cache_at=layout.bytes_per_sequence if layout else None,
         ),
         cures={
-            engine: cures(
-                Situation(
-                    engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
-                    context_tokens=context_tokens, kv_dtype=kv_dtype,
-                    workspace_bytes=workspace_bytes(facts).value or 0,
-                    workspace_evidence=workspace_bytes(facts).evidence,
-                ),
-                facts,
-            )
+            engine: cures(situation.model_copy(update={"engine": engine}), facts)
             for engine in engines or []
         },
         note=note,
     )  # fmt: skip
+
+
+def budgets(
+    artifact: Artifact, machine: Machine, devices: int, facts: Facts, note: str = ""
+) -> list[dict[str, Any]]:
+    """Return both memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
+    parts = {"weights_bytes": artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts)}
+    usable = usable_bytes(machine, devices)
+    notes = "; ".join(text for text in (note, usable.note) if text)
+    return [
+        {"basis": "the vendor's GB", "memory_bytes": nominal_bytes(machine, devices),
+         "note": note, **parts},
+        {"basis": "the memory the machine reports", "memory_bytes": usable, "note": notes,
+         **parts},
+    ]  # fmt: skip
 
 
 def premises(
@@ -155,7 +159,7 @@ def premises(
     Empty where the config is of another kind (latent attention, say).
     """
     text = text_config(config)
-    layout, _ = _layout(config, kv_dtype, facts)
+    layout, _ = layout_or_why(config, kv_dtype, facts)
     heads, layers = text.get("num_attention_heads"), text.get("num_hidden_layers")
     if layout is None or not heads or not layers:
         return []
@@ -190,9 +194,10 @@ def workspace_bytes(facts: Facts) -> Datum[int]:
     return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
 
 
-def _layout(
+def layout_or_why(
     config: dict[str, Any], kv_dtype: str | None, facts: Facts
 ) -> tuple[CacheLayout | None, str]:
+    """Return the layers of a config, or why they cannot be read."""
     try:
         return cache_layout(config, kv_dtype, memory=facts.memory), ""
     except UnknownCacheError as error:

@@ -38,6 +38,10 @@ RAW = "-raw"
 SPREADS = ("ttft_s", "itl_s", "gap_s", "end_to_end_s", "intended_end_to_end_s",
            "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
 
+#: What a repetition has of its run.
+REPEATED = ("duration_s", "requests_per_s", "output_tokens_per_s",
+            *(name for name in SPREADS if name in Repetition.model_fields))  # fmt: skip
+
 
 def import_results(
     path: Path | str, *, arm: str | None = None, declared: Mapping[str, Any] | None = None
@@ -80,7 +84,10 @@ def import_results(
 
 
 def read_runs(text: str, name: str) -> list[Run]:
-    """Read every run of a text, whichever of the known formats it has."""
+    """Read every run of a text, whichever of the known formats it has.
+
+    InputError where it has none.
+    """
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):
@@ -321,11 +328,7 @@ def _joined(found: list[Spread | None], name: str, samples: list[Any]) -> Spread
 def _repetition(number: int, run: Run) -> Repetition:
     return Repetition(
         number=number, requests=run.requests or 0, completed=run.completed or 0,
-        duration_s=run.duration_s, requests_per_s=run.requests_per_s,
-        output_tokens_per_s=run.output_tokens_per_s, ttft_s=run.ttft_s, itl_s=run.itl_s,
-        end_to_end_s=run.end_to_end_s, intended_end_to_end_s=run.intended_end_to_end_s,
-        decode_tokens_per_s=run.decode_tokens_per_s,
-        prefill_tokens_per_s=run.prefill_tokens_per_s,
+        **{name: getattr(run, name) for name in REPEATED},
     )  # fmt: skip
 
 

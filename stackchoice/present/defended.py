@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 from typing import Any
 
 import altair as alt
 import ipywidgets
+from traitlets import TraitError
 
 from stackchoice.choose.against import ReleaseRow
 from stackchoice.choose.case import Case
@@ -16,9 +18,10 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
 from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish, rows_axis
+from stackchoice.present.controls import dropdown, error_html
+from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, section
 from stackchoice.present.view import View
-from stackchoice.present.widgets import dropdown, error_html
 from stackchoice.scenario import Scenario
 
 LOW, HIGH = "#0b4f8a", "#e69f00"
@@ -118,28 +121,54 @@ def defence_context(defence: Defence) -> dict[str, Any]:
 class DecisionPanel(ipywidgets.VBox):
     """Rank the survivors of a scenario by other preferences, and see what would change it.
 
+    Parameters
+    ----------
+    scenarios
+        To choose from, by name.
+    facts
+        The fact base to decide with.
+    draws
+        How often every range is drawn from.
+    keep
+        The file in which choices outlive the kernel; none where it is empty.
+
     Attributes
     ----------
     decision, defence
         Of the scenario with the preferences that are chosen.
     """
 
-    def __init__(self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000) -> None:
+    def __init__(
+        self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000, keep: str = ""
+    ) -> None:
         self.facts, self.draws = facts, draws
         self.scenario = dropdown("Scenario", [(s.title, s) for s in scenarios.values()])
         self.preferences = [
             dropdown(label, [(NONE, ""), *((p, p) for p in PREFERENCES)], value)
             for label, value in (("First preference", "cost"), ("Then", ""), ("Then", ""))
         ]
-        self.view = View()
+        self.view, self._keep = View(), Kept(keep, "preferences")
+        self._start = self._labels()
+        with contextlib.suppress(StackchoiceError, TraitError):  # else what was kept is gone
+            for name, label in self._keep.read().items():
+                self._chosen[name].label = label
         self._cases: dict[str, Case] = {}
         self._update()
-        for widget in (self.scenario, *self.preferences):
+        for widget in self._chosen.values():
             widget.observe(lambda _: self._update(), names="value")
-        super().__init__([self.scenario, *self.preferences, self.view])
+        super().__init__([*self._chosen.values(), self.view])
+
+    @property
+    def _chosen(self) -> dict[str, ipywidgets.Dropdown]:
+        ranks = {f"rank {at}": field for at, field in enumerate(self.preferences, 1)}
+        return {"scenario": self.scenario, **ranks}
+
+    def _labels(self) -> dict[str, str]:
+        return {name: field.label for name, field in self._chosen.items()}
 
     def _update(self) -> None:
         """Show the answer, of a scenario that is new alone at first: the rest takes longer then."""
+        self._keep.write(self._start, self._labels())
         asked = self.scenario.value
         new = asked.title not in self._cases
         try:

@@ -18,6 +18,7 @@ from stackchoice.scenario import Scenario
 from stackchoice.why.case import Decided, Whys
 from stackchoice.why.fit import admissions, kernels, memory
 from stackchoice.why.money import bills, evens, recommendation
+from stackchoice.why.options import fallen
 from stackchoice.why.shape import asked, peak
 from stackchoice.why.speed import served, speeds
 
@@ -25,7 +26,7 @@ from stackchoice.why.speed import served, speeds
 PARTS: dict[str, Callable[[Decided], Whys]] = {
     "memory": memory, "admission": admissions, "decode": speeds, "prefill": speeds,
     "replica": served, "kernels": kernels, "need": asked, "push": asked, "peak": peak,
-    "cost": bills, "even": evens, "recommendation": recommendation,
+    "option": fallen, "cost": bills, "even": evens, "recommendation": recommendation,
 }  # fmt: skip
 
 
@@ -64,8 +65,9 @@ def explain(scenario: Scenario, facts: Facts) -> Explained:
     """Return why each answer of ``decide(scenario, facts)`` is what it is.
 
     Keys are ``memory:BUDGET``, ``admission:ENGINE, SETTINGS``, ``decode``, ``prefill``,
-    ``replica``, ``kernels``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``cost:PATH``,
-    ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not known has no key.
+    ``replica``, ``kernels``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``option:NAME`` (of one
+    that is out), ``cost:PATH``, ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not
+    known has no key.
     """
     main = answer(likely_case(scenario, facts))
     at = Decided(main, shown_site(main))
