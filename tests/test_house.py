@@ -178,6 +178,15 @@ def test_the_core_needs_no_screen_network_or_clock():
         assert not (names & banned) - allowed, path
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_needs_what_only_posix_has_to_be_imported(path):
+    only = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not only & {name.split(".")[0] for name in names}
+
+
 def test_contributing_names_every_room():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for path in PACKAGE.iterdir():

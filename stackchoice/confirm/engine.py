@@ -234,7 +234,7 @@ class EmbeddedEngine(Engine):
         ready = folder / "ready.json"
         if not ready.exists():
             return None
-        self._facts = dict(json.loads(ready.read_text()))
+        self._facts = dict(json.loads(ready.read_text("utf-8")))
         return self._facts["address"]
 
     def identity(self) -> dict[str, Any]:
