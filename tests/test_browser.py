@@ -30,6 +30,17 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
+#: Notes at every frame what the memory budgets are said to be and what is drawn of them.
+FRAMES = """panel => {
+  window.frames_seen = [];
+  const look = () => {
+    const figure = panel.querySelector('figure[aria-label^="Memory budgets"]');
+    const drawn = figure ? [...figure.querySelectorAll('text')].map(one => one.textContent) : [];
+    window.frames_seen.push([figure?.getAttribute('aria-label') ?? '', drawn.join(' | ')]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 #: What axe finds of these weights bars somebody from the page.
 BARS = {"serious", "critical"}
 OUTPUTS = ".jp-OutputArea-output"
@@ -154,6 +165,31 @@ def test_hardware_fit_sizes_what_is_typed(notebook, facts):
     panel = notebook.panel("Devices")
     notebook.type("Devices", "2")
     panel.locator(f'figure[aria-label*="{live}"]').wait_for()
+
+
+@opens("01_hardware_fit.ipynb")
+def test_no_frame_shows_words_of_one_answer_beside_a_picture_of_another(notebook):
+    """Two devices build another table of admissions, so that some pictures are drawn anew."""
+    panel = notebook.panel("Devices")
+    panel.locator("figure svg").first.wait_for()
+    numbers = panel.locator("details.numbers").first
+    numbers.evaluate("element => { element.open = true; }")
+    panel.evaluate(FRAMES)
+    fields = [panel.get_by_label(name, exact=True) for name in ("Context (tokens)", "Devices")]
+    for context, devices in (("4096", "2"), ("16384", "1"), ("2048", "4"), ("32768", "2")):
+        for field, text in zip(fields, (context, devices), strict=True):
+            field.fill(text)
+            field.press("Enter")
+    panel.get_by_text("32,768 tokens of context").wait_for()
+    panel.locator('figure[aria-label*="of 32,768 tokens"]').first.wait_for()
+    notebook.settle()
+    panel.locator("figure svg").first.wait_for()
+    seen = notebook.page.evaluate("() => window.frames_seen")
+    told = [(re.findall(r"live sequences ([\d,]+)", words),
+             re.findall(r"([\d,]+) live sequences", drawn)) for words, drawn in seen]  # fmt: skip
+    assert all(words == drawn for words, drawn in told)
+    assert len({tuple(words) for words, _ in told}) > 1
+    assert numbers.evaluate("element => element.open")
 
 
 @opens("02_workload_shape.ipynb")
