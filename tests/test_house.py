@@ -85,7 +85,17 @@ MAY_IMPORT = {
         "version",
         "why",
     },
-    "why": {"capacity", "choose", "cost", "errors", "facts", "fit", "scenario", "workload"},
+    "why": {
+        "capacity",
+        "choose",
+        "cost",
+        "errors",
+        "facts",
+        "fit",
+        "scenario",
+        "traffic",
+        "workload",
+    },
     "score": {"errors", "facts", "fit", "read"},
     "workshop": {
         "choose",

@@ -187,12 +187,8 @@ def _index_layers(text: dict[str, Any], full: int) -> list[Layers]:
         keys = need(text, "indexer_kv_heads") * need(text, "indexer_head_dim")
         ratio = need(text, "indexer_compress_ratio")
         return [Layers(kind="block_index", layers=own, key_dim=keys, ratio=ratio)]
-    return [_index(text, own)]
-
-
-def _index(text: dict[str, Any], layers: int) -> Layers:
-    return Layers(kind="index", layers=layers, key_dim=need(text, "index_head_dim"),
-                  ratio=text.get("index_kpool") or 1)  # fmt: skip
+    return [Layers(kind="index", layers=own, key_dim=need(text, "index_head_dim"),
+                   ratio=text.get("index_kpool") or 1)]  # fmt: skip
 
 
 def _compressed(text: dict[str, Any]) -> list[Layers]:

@@ -130,7 +130,7 @@ def _wrong(row: Any) -> str:
 def score_lines(rows: Iterable[dict[str, Any]], facts: Facts | None = None) -> Score:
     """Answer questions, each from its ``given`` alone (``source_url`` only leaves itself out)."""
     facts = facts or load_facts()
-    assumed = _assumed_lines()
+    assumed: dict[str, str] = read_yaml(data_dir() / "ledger_only.yaml")["cases"]
     rows = list(rows)
     lines = [_line(row, facts, assumed) for row in rows]
     answers = {row["id"]: row for row in rows}
@@ -240,11 +240,6 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
     return {
         "coverage": mean(hits), "median_width": median(widths), "interval_score": mean(scores),
     }  # fmt: skip
-
-
-def _assumed_lines() -> dict[str, str]:
-    """Return the source cases that rest on assumed settings, with the reason."""
-    return dict(read_yaml(data_dir() / "ledger_only.yaml")["cases"])
 
 
 def describe(score: Score) -> str:
