@@ -42,9 +42,9 @@ def traffic_command(
     from stackchoice.errors import TrafficError
     from stackchoice.facts import load_facts
     from stackchoice.facts.names import named
+    from stackchoice.present.traffictext import describe, describe_preset
     from stackchoice.scenario.preset import preset_inputs
     from stackchoice.traffic import measure_log
-    from stackchoice.traffic.describe import describe, describe_preset
     from stackchoice.traffic.section import workload_inputs
     from stackchoice.traffic.write import into_scenario, new_scenario
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
+from stackchoice.present.logtext import MOST_SHOWN, boot_rows, boot_title
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.read.log_against import Compared
-from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"
