@@ -11,7 +11,7 @@ from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
 from stackchoice.facts.names import artifact_named, named
 from stackchoice.facts.records import Artifact, Model
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import shown, shown_lines
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.own_rates import own_rates
@@ -208,4 +208,4 @@ def describe_sizing(found: Sizing) -> str:
                 f"({cure.admission.evidence.value}){freed}; {cure.note}"
             )
         lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
-    return "\n".join(lines)
+    return shown_lines(*lines)

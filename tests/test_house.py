@@ -85,7 +85,17 @@ MAY_IMPORT = {
         "version",
         "why",
     },
-    "why": {"capacity", "choose", "cost", "errors", "facts", "fit", "scenario", "workload"},
+    "why": {
+        "capacity",
+        "choose",
+        "cost",
+        "errors",
+        "facts",
+        "fit",
+        "scenario",
+        "traffic",
+        "workload",
+    },
     "score": {"errors", "facts", "fit", "read"},
     "workshop": {
         "choose",
@@ -166,6 +176,15 @@ def test_the_core_needs_no_screen_network_or_clock():
         # facts/survey takes the day from its caller
         allowed = {"datetime"} if path.name in ("datum.py", "survey.py") else set()
         assert not (names & banned) - allowed, path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_needs_what_only_posix_has_to_be_imported(path):
+    only = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not only & {name.split(".")[0] for name in names}
 
 
 def test_contributing_names_every_room():

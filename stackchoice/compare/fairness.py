@@ -16,13 +16,13 @@ from stackchoice.compare.named import (
     canonical_cache,
     canonical_weights,
     model_of,
-    plain_name,
     preset_name,
 )
 from stackchoice.compare.rules import load_compare_rules
 from stackchoice.confirm.passport import Lengths, Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.names import plain_name
 
 Status = Literal["identical", "different", "unknown"]
 #: The six in the order in which they are told.

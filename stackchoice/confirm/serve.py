@@ -34,6 +34,7 @@ def main() -> None:
     params.cache_type_k = params.cache_type_v = _stored_as(xllamacpp.ggml_type, options.cache_type)
     params.n_gpu_layers = 0
     params.endpoint_metrics = True
+    params.slot_save_path = f"{options.folder}{os.sep}"  # without it no slot can be emptied
     params.ui = False
     server = xllamacpp.Server(params)
     ready = options.folder / "ready.json"

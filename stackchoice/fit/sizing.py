@@ -82,7 +82,7 @@ def size(
         if value < 1:
             raise InputError(f"{name}: {value} is less than one; give a whole number from 1 on")
     config = model.config.value or {}
-    layout, unread = _layout(config, kv_dtype, facts)
+    layout, unread = layout_or_why(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
     limit, beyond = model.context_tokens.value, ""
     if limit is not None and context_tokens > limit:
@@ -90,8 +90,11 @@ def size(
             f"the model's context is {limit:,} tokens; {context_tokens:,} are asked, so no engine "
             "serves this without another rope setting"
         )
-    note = _joined(unread, beyond)
-    rows = _budgets(artifact, machine, devices, per_sequence, facts, note)
+    note = "; ".join(text for text in (unread, beyond) if text)
+    rows = [
+        fit_row(**asked, bytes_per_sequence=per_sequence)
+        for asked in budgets(artifact, machine, devices, facts, note)
+    ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
@@ -131,24 +134,18 @@ def size(
     )  # fmt: skip
 
 
-def _joined(*texts: str) -> str:
-    return "; ".join(text for text in texts if text)
-
-
-def _budgets(
-    artifact: Artifact, machine: Machine, devices: int, per_sequence: int | None, facts: Facts,
-    note: str,
-) -> list[FitRow]:  # fmt: skip
-    """Return what fits by the vendor's memory, and by that which the machine reports."""
-    shared: dict[str, Any] = {
-        "weights_bytes": artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts),
-        "bytes_per_sequence": per_sequence,
-    }  # fmt: skip
-    nominal, usable = nominal_bytes(machine, devices), usable_bytes(machine, devices)
+def budgets(
+    artifact: Artifact, machine: Machine, devices: int, facts: Facts, note: str = ""
+) -> list[dict[str, Any]]:
+    """Return both memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
+    parts = {"weights_bytes": artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts)}
+    usable = usable_bytes(machine, devices)
+    notes = "; ".join(text for text in (note, usable.note) if text)
     return [
-        fit_row("the vendor's GB", memory_bytes=nominal, note=note, **shared),
-        fit_row("the memory the machine reports", memory_bytes=usable,
-                note=_joined(note, usable.note), **shared),
+        {"basis": "the vendor's GB", "memory_bytes": nominal_bytes(machine, devices),
+         "note": note, **parts},
+        {"basis": "the memory the machine reports", "memory_bytes": usable, "note": notes,
+         **parts},
     ]  # fmt: skip
 
 
@@ -162,7 +159,7 @@ def premises(
     Empty where the config is of another kind (latent attention, say).
     """
     text = text_config(config)
-    layout, _ = _layout(config, kv_dtype, facts)
+    layout, _ = layout_or_why(config, kv_dtype, facts)
     heads, layers = text.get("num_attention_heads"), text.get("num_hidden_layers")
     if layout is None or not heads or not layers:
         return []
@@ -197,9 +194,10 @@ def workspace_bytes(facts: Facts) -> Datum[int]:
     return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
 
 
-def _layout(
+def layout_or_why(
     config: dict[str, Any], kv_dtype: str | None, facts: Facts
 ) -> tuple[CacheLayout | None, str]:
+    """Return the layers of a config, or why they cannot be read."""
     try:
         return cache_layout(config, kv_dtype, memory=facts.memory), ""
     except UnknownCacheError as error:

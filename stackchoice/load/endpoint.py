@@ -170,6 +170,12 @@ class Endpoint(Record):
         measured.redact(self.api_key() or "")
         return measured
 
+    def post(self, path: str, limits: Limits) -> Exchange:
+        """POST an empty object to one path of the server."""
+        measured = exchange(self.address, self.request("POST", path, {}), limits)
+        measured.redact(self.api_key() or "")
+        return measured
+
     def unreachable(self, failed: Exchange) -> EndpointError:
         """Word an exchange that never became an HTTP answer as an error for the user."""
         assert failed.problem is not None

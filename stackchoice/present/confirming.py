@@ -17,8 +17,8 @@ from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
+from stackchoice.present.controls import dropdown, error_html, text_field
 from stackchoice.present.page import Section, section
-from stackchoice.present.widgets import dropdown, error_html, text_field
 
 #: A run of the embedded engine that was recorded, for where it is not installed.
 RECORDED = "samples/embedded.passport.json"

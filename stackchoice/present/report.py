@@ -20,7 +20,7 @@ from stackchoice.present.admissions import admission_table
 from stackchoice.present.arms import arms_context
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, fit_facts, numbers
-from stackchoice.present.page import Drawn, Reasons, Section, render, style
+from stackchoice.present.page import Drawn, Reasons, Section, page_section, style
 from stackchoice.present.record import decision_record
 from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.shape import shape_context
@@ -115,7 +115,7 @@ class Report:
         """Render one section of :data:`SECTIONS`; ReportError for another name."""
         if name not in SECTIONS:
             raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
-        return Section(name, render(name, name=name, heading=SECTIONS[name], **self._context))
+        return page_section(name, name=name, heading=SECTIONS[name], **self._context)
 
     def _repr_html_(self) -> str:
         return f"<style>{style()}</style>"
