@@ -96,7 +96,7 @@ def refuse_unclear(path: Path) -> None:
     """
     read_facts(path)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    todo = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
+    todo: list[Any] = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
     while todo:
         node = todo.pop()
         line = node.start_mark.line + 1
