@@ -1,7 +1,5 @@
 """The fair comparison: fairness before figures, five verdicts, inference that says it is one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """From a result file of another harness to passports: which format it is, and what it makes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

@@ -1,7 +1,5 @@
 """Read a file of questions, answer each from what is given, and count who was right."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
