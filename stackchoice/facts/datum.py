@@ -76,6 +76,11 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+def content_hash(record: BaseModel) -> str:
+    """Return the sha256 of everything a record says: an order that nobody chose."""
+    return hashlib.sha256(record.model_dump_json().encode()).hexdigest()
+
+
 @cache
 def last_day(as_of: str) -> date:
     """Return the last day that a year, a month or a day can mean; ValueError for what is none."""
@@ -85,11 +90,6 @@ def last_day(as_of: str) -> date:
     year, month = (parts[0], parts[1]) if len(parts) == 2 else (parts[0], 12)
     following = date(year + month // 12, month % 12 + 1, 1)
     return following - timedelta(days=1)
-
-
-def content_hash(record: BaseModel) -> str:
-    """Return the sha256 of everything a record says: an order that nobody chose."""
-    return hashlib.sha256(record.model_dump_json().encode()).hexdigest()
 
 
 #: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.
