@@ -1,7 +1,5 @@
 """``fit`` and ``score``: question 1 by name, and how often it was right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``readlog``: what an engine's log says, and what its warnings mean on this hardware."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

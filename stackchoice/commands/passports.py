@@ -1,7 +1,5 @@
 """``passport`` and ``compare``: what was measured, and what may be said of two of them."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from pathlib import Path

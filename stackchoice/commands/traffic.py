@@ -1,7 +1,5 @@
 """``traffic``: a request log becomes the workload of a scenario."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

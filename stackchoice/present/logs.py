@@ -1,7 +1,5 @@
 """A panel for a log: its path, the machine it ran on and the checkpoint that was served."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stackchoice.facts import Facts

@@ -1,7 +1,5 @@
 """A scored ledger as text for a terminal."""
 
-from __future__ import annotations
-
 from stackchoice.score import Score
 
 
