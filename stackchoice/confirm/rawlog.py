@@ -1,7 +1,5 @@
 """The raw log of a run as a file: begun, gone on with, read back."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

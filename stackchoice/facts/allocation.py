@@ -3,8 +3,6 @@
 Which release follows which rule is data; ``fit/`` holds the rules that these names choose.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """YAML read safely, with the line of every key, so that an error can name its place."""
 
-from __future__ import annotations
-
 import errno
 import stat
 from collections.abc import Iterator

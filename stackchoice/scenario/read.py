@@ -1,7 +1,5 @@
 """Read and write scenario files. A wrong file gets one error: place, value, reason, fix."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from io import StringIO
