@@ -1,7 +1,5 @@
 """From a scenario to a live run: predict first, measure second, then compare the two."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -230,8 +228,8 @@ def describe(passport: Passport, path: Path) -> str:
         lines.append(f"measured {label}: {_spread(spread, unit, scale)}")
     protocol = passport.protocol
     asked = protocol.output_lengths or Lengths()
-    lines.append(f"answers: {asked.asked or 'length unknown'}; {protocol.output_tokens or 'none'} "
-                 "tokens")  # fmt: skip
+    lines.append(f"answers: asked for {asked.asked or 'an unknown length'}, had "
+                 f"{protocol.output_tokens or 'unknown'}")  # fmt: skip
     lines.append(f"prefix cache: {protocol.prefix_cache_state or 'unknown'}")
     passed = sum(c.result == "passed" for c in passport.validity.canaries_before)
     lines.append(

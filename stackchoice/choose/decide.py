@@ -4,8 +4,6 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -66,8 +64,13 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
+    return decided(likely_case(scenario, facts))
+
+
+def decided(case: Case) -> Decision:
+    """Decide a case that is at its likely point."""
     with no_collector():
-        return _decision(likely_case(scenario, facts))
+        return _decision(case)
 
 
 def _decision(case: Case) -> Decision:

@@ -4,8 +4,6 @@ Colours differ in lightness as well as hue and every bar carries its numbers and
 class as text, so that nothing is said by colour alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -215,7 +213,8 @@ def rows_of(chart: Chart) -> Rows:
     """Return the same numbers row by row."""
     if isinstance(chart, Filled):
         return next(iter(chart.rows.values()))
-    return frame_of(chart).to_dict("records")
+    frame = frame_of(chart)
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
 
 
 def to_svg(chart: Chart) -> str:

@@ -1,7 +1,5 @@
 """What every fragment is made with: templates, the style, sections, figures with their numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -145,6 +143,12 @@ def section(name: str, /, **context: Any) -> Section:
     """Return a template as a section that stands alone, in its own style."""
     inner = page_section(name, **context)
     return replace(inner, bare=f'<style>{style()}</style>\n<div class="sc">\n{inner.bare}\n</div>')
+
+
+def joined(name: str, *parts: Section) -> Section:
+    """Return sections one below the other, as one that arrives at once."""
+    drawn = tuple(one for part in parts for one in part.drawn)
+    return Section(name, "".join(part.bare for part in parts), drawn)
 
 
 def page_section(template: str, /, **context: Any) -> Section:
