@@ -3,8 +3,6 @@
 The answer that a page shows is held against the one that the library gives for the same input.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -238,6 +236,39 @@ def test_confirmation_measures_as_often_as_asked(notebook, lab):
     measured = Passport.load(passport).results
     assert measured.requests == 2
     panel.locator("td", has_text=str(measured.ttft_s)).first.wait_for()
+
+
+@pytest.mark.parametrize("name", ["00_start", "01_hardware_fit", "03_ops_and_cost"])
+def test_a_projector_shows_everything_without_scrolling_sideways(browser, lab, name):
+    """1280 x 720 at a zoom of 150 % is a page of 853 x 480, whose texts are half as large again."""
+    with lab.open(browser, f"{name}.ipynb", width=853, height=480) as opened:
+        assert opened.run_all() == []
+        opened.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+        assert opened.unreadable(12 / 1.5) == []
+
+
+@opens("01_hardware_fit.ipynb")
+def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(notebook, facts):
+    panel = notebook.panel("Printed pool (tokens)")
+    engine = panel.get_by_label("Engine", exact=True)
+    engine.focus()
+    for name in reversed([e.name for e in facts.engines.values()][:-1]):
+        engine.press("ArrowUp")
+        notebook.settle()
+        assert engine.evaluate("field => field.selectedOptions[0].text") == name
+        panel.get_by_role("alert").wait_for()
+    for _ in list(facts.engines)[:-1]:
+        engine.press("ArrowDown")
+    notebook.settle()
+    panel.get_by_role("alert").wait_for(state="detached")
+    notebook.type("Printed concurrency", "6.70")
+    one = panel.locator(".verdict", has_text="Only one premise stands")
+    one.wait_for()
+    panel.get_by_role("button", name="Why?").press("Enter")
+    panel.get_by_text("pool that would be printed").first.wait_for(state="attached")
+    again(notebook)
+    one.wait_for()
+    assert panel.get_by_label("Printed concurrency", exact=True).input_value() == "6.70"
 
 
 @opens("report.ipynb")

@@ -1,7 +1,5 @@
 """A decision defended and carried out, in pictures, sections and a panel; nothing is computed."""
 
-from __future__ import annotations
-
 import contextlib
 from functools import cache
 from typing import Any
@@ -155,7 +153,7 @@ class DecisionPanel(ipywidgets.VBox):
         self._cases: dict[str, Case] = {}
         self._update()
         for widget in self._chosen.values():
-            widget.observe(lambda _: self._update(), names="value")
+            widget.observe(lambda _: self._changed(), names="value")
         super().__init__([*self._chosen.values(), self.view])
 
     @property
@@ -166,9 +164,12 @@ class DecisionPanel(ipywidgets.VBox):
     def _labels(self) -> dict[str, str]:
         return {name: field.label for name, field in self._chosen.items()}
 
+    def _changed(self) -> None:
+        self._keep.write(self._start, self._labels())
+        self._update()
+
     def _update(self) -> None:
         """Show the answer, of a scenario that is new alone at first: the rest takes longer then."""
-        self._keep.write(self._start, self._labels())
         asked = self.scenario.value
         new = asked.title not in self._cases
         try:
