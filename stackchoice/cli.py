@@ -1,7 +1,5 @@
 """The command line: one table of commands, and how an error ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """From a scenario to a live run: predict first, measure second, then compare the two."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -4,8 +4,6 @@ Read offline and only when asked for. A list that disagrees is shown beside ours
 nothing; one that does not know an offer says nothing about it, and never a zero.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Question 1 by name: a model of the fact base or a file, a machine, a context; and its text."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ whose predicates hold; two pushes that disagree are shown as a conflict, never a
 Every predicate is true, false or unknown (None), and unknown stays unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """JupyterLab as ``stackchoice lab`` starts it, and one notebook of it in Chromium, offline."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import socket

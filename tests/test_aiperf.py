@@ -1,7 +1,5 @@
 """AIPerf as the runner: its files, its real recorded output, and its program in a process."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

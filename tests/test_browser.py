@@ -3,8 +3,6 @@
 The answer that a page shows is held against the one that the library gives for the same input.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What engines take beside the protocol: a cache that is emptied, answers of one length."""
 
-from __future__ import annotations
-
 import json
 import sys
 import venv

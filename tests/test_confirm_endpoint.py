@@ -1,7 +1,5 @@
 """Addresses, keys and one real exchange: what goes wrong is said once and clearly."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -13,12 +13,12 @@ from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.logs import read_log_by_name
+from stackchoice.present.logtext import describe_log
 from stackchoice.read.log_against import Predicted, against, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines, read_log
 from stackchoice.read.log_records import Hardware
 from stackchoice.read.log_stream import LINE_LIMIT, LogError
-from stackchoice.read.log_text import describe_log
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Sweeps: design, verdicts against the noise, resuming. The engine is in test_confirm_live."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The answer at one point: survivors of the three questions, then money. Pure and cheap."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 :mod:`stackchoice.choose.judge` says what a check is and what the first failure means.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

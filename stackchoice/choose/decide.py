@@ -4,8 +4,6 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """One judgement for engines and sellers alike: hard facts in order, the first failure decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Managed sellers pass questions 1 and 2 like engines do; what nobody says stays unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stackchoice.choose.case import Case

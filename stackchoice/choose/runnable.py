@@ -4,8 +4,6 @@ The line carries exactly the settings that the arithmetic assumed, under the eng
 What the engine has no flag for, and which defaults of its release were relied on, is said.
 """
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 

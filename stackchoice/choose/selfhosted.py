@@ -1,7 +1,5 @@
 """Every engine release x artifact x machine, each eliminated for a named reason or kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final

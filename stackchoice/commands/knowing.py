@@ -1,7 +1,5 @@
 """``facts``: what the product knows, from where, and how old it is."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``confirm``, ``reference-server`` and ``setup-engine``: measure a live engine."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

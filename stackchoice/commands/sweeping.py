@@ -1,7 +1,5 @@
 """``sweep``: one setting at a time, against an engine that is restarted for each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Arms are put into one order by name and content, so what is said never depends o
 given. An arm on HOLD never wins; unlike workloads are never ranked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Literal

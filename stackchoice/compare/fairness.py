@@ -6,8 +6,6 @@ window with its warm-up. A part that either arm does not say makes its item unkn
 never identical by silence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from typing import Any, Literal

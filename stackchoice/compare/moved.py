@@ -1,7 +1,5 @@
 """Everything that moved between two arms beside what was meant to: identity, settings, defaults."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from stackchoice.compare.named import engine_of, model_of

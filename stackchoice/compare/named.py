@@ -1,7 +1,5 @@
 """What a passport's texts mean in the fact base: model, artifact, machine, engine, preset."""
 
-from __future__ import annotations
-
 import re
 
 from stackchoice.confirm.identity import Identity

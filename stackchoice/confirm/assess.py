@@ -1,7 +1,5 @@
 """From the events of a run to its passport: what counts, what is discarded, what is said. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -4,8 +4,6 @@ Which engine has what is said by ``data/beside.yaml``. To empty a cache is a sid
 somebody's server, so nothing here is sent unless the plan asks for it.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Any server that a command starts: engines of one's own, each in its own environment."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import socket

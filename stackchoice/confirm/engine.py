@@ -1,7 +1,5 @@
 """Engines that are started here: a server in a process of its own, for as long as a ``with``."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -4,8 +4,6 @@ A server may not know its own release. The interpreter that runs it does: it is 
 versions of the distributions that ``data/beside.yaml`` names, and starts nothing of them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

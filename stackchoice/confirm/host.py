@@ -4,8 +4,6 @@ All of it is optional: what a tool or a file does not tell stays unknown. Energy
 where a counter or a power reading was there for the whole run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import platform

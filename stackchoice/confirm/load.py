@@ -5,8 +5,6 @@ drawing of the notebook and measures that as well. It writes the raw log itself;
 parent is for the eye, and is dropped rather than waited for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json

@@ -1,7 +1,5 @@
 """How a run was measured, from its events and its plan: the protocol of its passport. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """From samples to the results of a run: medians, honest percentiles, the rules of discarding."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal

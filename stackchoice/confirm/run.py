@@ -1,7 +1,5 @@
 """Confirm a choice by measuring it: one call from plan to passport."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import subprocess

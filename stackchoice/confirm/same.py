@@ -1,7 +1,5 @@
 """Whether one server, one process and one model answered throughout a run. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Child process of :class:`EmbeddedEngine`: llama.cpp's own server on a loopback port."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

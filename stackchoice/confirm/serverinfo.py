@@ -1,7 +1,5 @@
 """What a server says of itself on the paths that common engines offer. All of it is optional."""
 
-from __future__ import annotations
-
 from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, counters_of, read_account
 from stackchoice.confirm.account import ServerInfo as ServerInfo
 from stackchoice.errors import EndpointError

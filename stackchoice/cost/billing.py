@@ -1,7 +1,5 @@
 """Formulas put on records: what a listed price makes of devices, servers and months."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Protocol
 

@@ -4,8 +4,6 @@ Infinity is *never*, in the kind of number that came in. USD a month, M tokens a
 M tokens of the mix that is really used.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

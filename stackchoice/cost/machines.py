@@ -6,8 +6,6 @@ capital at the mean of opening and closing book value, or the annuity
 per kW. USD, hours, kW, months.
 """
 
-from __future__ import annotations
-
 from stackchoice.cost.numbers import (
     MONTHS_PER_YEAR,
     SECONDS_PER_HOUR,

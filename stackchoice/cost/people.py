@@ -4,8 +4,6 @@ A stack that is faster by the share ``g`` needs ``1 / (1 + g)`` of the machines,
 ``C g / (1 + g)`` of their cost ``C``, and pays if that is above what its extra work costs.
 """
 
-from __future__ import annotations
-
 from stackchoice.cost.numbers import Number, ceil, infinite_like, where
 
 

@@ -6,8 +6,6 @@ price. Cached and written tokens are parts of the input, reasoning tokens a part
 nothing is added to either. USD, tokens, USD per million tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """What a typed name stands for in the fact base."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """How checkpoints say which encoding they have: the words of their files, as tables."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Generic, TypeVar
 

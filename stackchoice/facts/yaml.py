@@ -1,7 +1,5 @@
 """YAML read safely, with the line of every key, so that an error can name its place."""
 
-from __future__ import annotations
-
 import errno
 import stat
 from collections.abc import Iterator
@@ -96,7 +94,7 @@ def refuse_unclear(path: Path) -> None:
     """
     read_facts(path)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    todo = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
+    todo: list[Any] = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
     while todo:
         node = todo.pop()
         line = node.start_mark.line + 1

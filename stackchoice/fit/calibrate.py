@@ -5,8 +5,6 @@ Rewrites ``data/shares.yaml`` (the effects behind every decode interval) and
 assumed rows it already holds).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

@@ -4,8 +4,6 @@ Shapes are of the whole model, before any sharding and any number type. Source o
 the architecture's own implementation in Transformers, and vLLM's where Transformers has none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

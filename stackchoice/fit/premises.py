@@ -4,8 +4,6 @@ A pool line can agree to the token with two contradictory premises. Then the fig
 nothing, and only the release's source, or another line of the same start, decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from stackchoice.errors import UnknownRuleError

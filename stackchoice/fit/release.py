@@ -5,8 +5,6 @@
 text names; else days.
 """
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import InvalidVersion, Version

@@ -4,8 +4,6 @@ A step reads the weights its streams touch and every cache, multiplies for each 
 the chips with the prompts that arrive meanwhile; ``shrink`` fits what real engines add to that.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ The share falls with fixed costs per token, with depth the cache of which is not
 devices, and by class, engine and device; ``shrink`` fits those effects and their spread.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

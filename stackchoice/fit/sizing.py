@@ -1,7 +1,5 @@
 """Question 1 for one model on one machine, without a scenario: cache, budgets, admission, cures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Raw records hold every event with its stamp, and are judged by this client's own reader.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """From a result file of another harness to passports: which format it is, and what it makes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
@@ -25,6 +23,7 @@ from stackchoice.importers.run import Run
 from stackchoice.importers.values import number, rows
 from stackchoice.load.harnesses import harness
 from stackchoice.load.records import Failure, Repetition, Spread
+from stackchoice.load.untrusted import parse_json
 
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
@@ -134,18 +133,8 @@ def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
 
 def _lines(text: str) -> list[dict[str, Any]]:
     """Return the objects of JSON lines; nothing where a line is none."""
-    found = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return []
-        if not isinstance(value, dict):
-            return []
-        found.append(value)
-    return found
+    found = [parse_json(line) for line in text.splitlines() if line.strip()]
+    return [] if None in found else [row for row in found if row is not None]
 
 
 def _table(text: str) -> list[Run]:

@@ -4,8 +4,6 @@ Release 0.8.1 keeps its arguments in ``config.spec``, 0.3 to 0.7 in ``args``, ol
 benchmark; the metrics have had one shape (``successful``, ``errored``, ``incomplete``) since 0.2.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.confirm.results import Goodput

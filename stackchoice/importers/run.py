@@ -1,7 +1,5 @@
 """One run as another harness reported it, before it becomes part of a passport."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.confirm.identity import Basis

@@ -4,8 +4,6 @@ Their lists of single requests (``--save-detailed``, ``--output-details``) hold 
 request, also for failed ones, whose TTFT is 0 and whose error is a text.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 from typing import Any

@@ -1,7 +1,5 @@
 """The same load for another machine or a cluster: AIPerf's files, a script, a Kubernetes job."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tempfile

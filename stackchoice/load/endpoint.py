@@ -1,7 +1,5 @@
 """An OpenAI-compatible endpoint: its address, its key from the environment, its errors."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

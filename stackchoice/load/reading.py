@@ -1,7 +1,5 @@
 """From stamped raw reads to one sample: pure functions, run after the exchange."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from dataclasses import dataclass, field

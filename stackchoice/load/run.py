@@ -1,7 +1,5 @@
 """One load run against one endpoint: warm-up, floor, repetitions, and every request kept."""
 
-from __future__ import annotations
-
 import datetime as dt
 import gc
 import json

@@ -1,7 +1,5 @@
 """What the reference server is told to do, and the bytes that do it."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from itertools import pairwise

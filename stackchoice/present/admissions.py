@@ -1,7 +1,5 @@
 """What engine releases admit, as a table (a row a release, a column a budget) and as a chart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ Colours differ in lightness as well as hue and every bar carries its numbers and
 class as text, so that nothing is said by colour alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The widget of a live run: start, watch, cancel, and what it says of the decision."""
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What forms are made of: choices, texts, and lines that say what was refused or done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

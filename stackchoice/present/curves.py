@@ -1,7 +1,5 @@
 """What each path costs over the volume, as a picture with every crossover or never."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A decision defended and carried out, in pictures, sections and a panel; nothing is computed."""
 
-from __future__ import annotations
-
 import contextlib
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Any file of a user by its path: scenario, checkpoint, log, requests, benchmark, passport."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

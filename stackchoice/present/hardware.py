@@ -1,7 +1,5 @@
 """Question 1 in pictures and tables: cache, premises, admission, cures, printed figures, ledger."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

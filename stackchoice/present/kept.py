@@ -1,7 +1,5 @@
 """What was put into panels outlives the kernel: one small file beside the notebook."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The kernel path as tables: one checkpoint in an engine, an engine's encodings, and a panel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackchoice.errors import InputError

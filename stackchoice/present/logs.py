@@ -1,7 +1,5 @@
 """A panel for a log: its path, the machine it ran on and the checkpoint that was served."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stackchoice.facts import Facts
@@ -9,10 +7,10 @@ from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
 from stackchoice.present.controls import WIDE, dropdown, text_field
 from stackchoice.present.kept import Kept
+from stackchoice.present.logtext import MOST_SHOWN, boot_rows, boot_title
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.read.log_against import Compared
-from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"

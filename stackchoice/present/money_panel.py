@@ -1,7 +1,5 @@
 """Widgets of question 3 and cost: prices, people and terms typed in, every path at once."""
 
-from __future__ import annotations
-
 import ipywidgets
 
 from stackchoice.choose import Decision, decide

@@ -1,7 +1,5 @@
 """What every fragment is made with: templates, the style, sections, figures with their numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the panels share: texts that are tried together, and refused in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Widgets of question 1: a model on a machine, and an engine's printed figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

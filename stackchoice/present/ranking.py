@@ -1,7 +1,5 @@
 """The list of options in any situation of the fact base: traffic, model and machine chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackchoice.choose import Decision, decide

@@ -1,7 +1,5 @@
 """Render a scenario's report: papermill runs the notebook, nbconvert makes one offline file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The report as sections: HTML fragments rendered from a decision, escaped throughout."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Question 2 in pictures: seconds of a request, what binds; and what the templates need."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.choose import Decision

@@ -1,7 +1,5 @@
 """Question 2 as tables for a notebook: a decision's workload, releases' reuse, measured logs."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The widget of question 2: a log or a published workload put into a scenario, and decided."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ A panel is a view of a scenario file. Where no browser listens (papermill, a pla
 is an object like any other, with the scenario and the decision in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A config summed up: layers by kind, what caches and how, experts, draft head, towers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

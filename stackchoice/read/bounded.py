@@ -1,7 +1,5 @@
 """Files of other people, read within bounds: sizes are checked before anything is allocated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One checkpoint read from end to end: files, architecture, encodings, contradictions."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The files of one checkpoint, found and read: what is on disk, before anything is concluded."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

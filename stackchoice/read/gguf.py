@@ -5,8 +5,6 @@ checking a length against the file first; a hostile count then decides how much 
 header is read here, in one pass, with bounds; the tests write their files with that package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A predicted path against the log's: a specification is not the kernel that ran."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Literal

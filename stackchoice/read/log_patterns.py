@@ -4,8 +4,6 @@ A pattern is found by its literal text ``at``; only there do its regular express
 over a bounded length. So a line costs the same however hostile it is.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, cached_property
 from pathlib import Path

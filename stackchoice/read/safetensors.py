@@ -5,8 +5,6 @@ that is truncated, and no sizes without opening each tensor. The format is eight
 and a JSON object, so it is read here, with every number checked against the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard

@@ -1,7 +1,5 @@
 """The tensors against everything that the other files say about them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any

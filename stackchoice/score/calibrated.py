@@ -1,7 +1,5 @@
 """What rows measured on the same set-up do to the speed intervals of its other rows."""
 
-from __future__ import annotations
-
 from stackchoice.facts.datum import content_hash
 from stackchoice.facts.load import Facts
 from stackchoice.fit.measured import calibrated_factors

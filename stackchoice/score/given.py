@@ -1,7 +1,5 @@
 """What a question of the cases gives: an engine, a checkpoint's files, a launch of the fit room."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import StackchoiceError

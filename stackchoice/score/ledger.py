@@ -1,7 +1,5 @@
 """How good the speed intervals are: every public row answered with its own source left out."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from pathlib import Path

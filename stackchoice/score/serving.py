@@ -1,7 +1,5 @@
 """Aggregated serving scored on held-out groups: ``python -m stackchoice.score.serving``."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from stackchoice.facts.datum import content_hash

@@ -1,7 +1,5 @@
 """What a sweep shows: effects against the noise, drift, interactions, a confirmed peak. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

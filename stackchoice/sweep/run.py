@@ -1,7 +1,5 @@
 """Running a sweep: each arm by its passport, in order, and again where a run is missing."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence

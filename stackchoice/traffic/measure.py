@@ -1,7 +1,5 @@
 """Measure a request log in one pass: counts and sums are kept, rows and prompts are not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shape of one request's body: its text for reuse, and what it asks of an engine."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ A block stands for everything up to its end, so its key chains the keys before i
 with a secret that dies with the process: nothing kept can be compared with anything outside.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator

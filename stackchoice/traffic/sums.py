@@ -1,7 +1,5 @@
 """Running sums of a log, and the figures that follow from them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from datetime import UTC, datetime

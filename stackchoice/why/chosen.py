@@ -1,7 +1,5 @@
 """What panels show without a decision: a sizing, printed figures, the workload in a log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -4,8 +4,6 @@ Nothing is computed here: the formulas of the core are run again on numbers that
 came from (:mod:`stackchoice.facts.told`), at the decision's own point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Question 1: memory budgets, what each engine release admits in them, and the kernel path."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Why an option is out: the check that it failed, and the facts that the check looked at."""
 
-from __future__ import annotations
-
 from stackchoice.choose.decide import options
 from stackchoice.choose.judge import first_failure
 from stackchoice.choose.managed import OPTION as MANAGED

@@ -1,7 +1,5 @@
 """Speeds of question 1: ceilings, intervals, and the requests a second of a full replica."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -4,8 +4,6 @@ The fault of an arm is read from its passport by the rules that judge every run;
 which file holds which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

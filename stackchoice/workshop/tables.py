@@ -1,7 +1,5 @@
 """Tables of the lessons: whether this laptop is ready, facts with class and source, never a sum."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

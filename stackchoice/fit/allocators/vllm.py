@@ -4,8 +4,6 @@ Source of every formula: ``v1/core/kv_cache_utils.py``, ``v1/kv_cache_interface.
 hybrid block size in ``model_executor/models/config.py``, as cited in ``data/allocators.yaml``.
 """
 
-from __future__ import annotations
-
 from math import floor
 from typing import Any, Literal
 
