@@ -77,13 +77,6 @@ class Filled:
             for name, rows in self.rows.items()
         }
 
-    @property
-    def chart(self) -> alt.LayerChart:
-        """The chart with its rows, as Altair shows it."""
-        chart = self.built.chart.copy(deep=False)
-        chart.datasets = self.harmless
-        return chart
-
 
 #: A chart that is drawn once, or one that is built once and drawn often.
 Chart = alt.LayerChart | Filled
@@ -306,12 +299,8 @@ CONFIG = {
 
 
 def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
-    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
-
-    In a notebook it has no menu of its own, which has no name to be read out.
-    """
+    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
     finished: alt.LayerChart = chart.properties(
         width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
-        usermeta={"embedOptions": {"actions": False}},
     )  # fmt: skip
     return finished
