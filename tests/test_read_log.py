@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 from log_vectors import ROWS
+from odd_server import require_engine
 
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
@@ -437,6 +438,7 @@ def test_names_choose_the_chip_and_the_file(tmp_path):
 
 def test_the_embedded_engine_writes_a_log_that_is_read(memory):
     """The real server: its own timings are found, and each start is one boot."""
+    require_engine()
     with EmbeddedEngine(context_tokens=512) as engine:
         body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8}
         request = urllib.request.Request(
