@@ -465,3 +465,11 @@ def test_many_starts_and_many_ranks_stay_bounded(memory):
     (boot,) = read_lines([line.format(n, 8 + n % 3) for n in range(3000)], memory).boots
     assert len(boot.values["memory_for_cache_gib"].by_rank) <= 513
     assert boot.value("memory_for_cache_gib") == 8
+
+
+def test_a_line_without_end_is_no_log(tmp_path, memory):
+    path = tmp_path / "sparse.log"
+    with path.open("wb") as file:
+        file.truncate(2**29)  # nothing of it is on the disk
+    with pytest.raises(LogError, match=r"sparse\.log: a line of 256 MiB, so no log"):
+        read_log(path, memory)
