@@ -254,7 +254,7 @@ def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path
     assert "somebody else wrote it" in panel.message.value
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
     panel.reload()
-    assert "holds NoneType, not a mapping" in panel.message.value
+    assert "holds nothing, not keys and values" in panel.message.value
 
 
 ODD = ["", "nan", "1e400", "1e-320", "9" * 5000, "a\0b", "~nobody-here/x", "../..", "/dev/zero",

@@ -279,10 +279,11 @@ def test_each_premise_tells_what_it_would_print(memory):
 
 def test_nothing_is_explained_before_it_is_asked_for():
     panel = SizingPanel(load_facts())
-    assert panel.reasons.value == ""
+    plain = panel.view.value
+    assert "Why?" not in plain
     panel.why_button.value = True
-    assert "one sequence" in panel.reasons.value
+    assert panel.view.value.endswith(plain)
     panel.set("devices", "2")
-    assert panel.reasons.value.count("Why?") == len(list(panel._why()))
+    assert panel.view.value.count("Why?") == len(list(panel._why())) > 0
     panel.why_button.value = False
-    assert panel.reasons.value == ""
+    assert "Why?" not in panel.view.value

@@ -64,8 +64,13 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
+    return decided(likely_case(scenario, facts))
+
+
+def decided(case: Case) -> Decision:
+    """Decide a case that is at its likely point."""
     with no_collector():
-        return _decision(likely_case(scenario, facts))
+        return _decision(case)
 
 
 def _decision(case: Case) -> Decision:

@@ -18,7 +18,10 @@ KEPT = ("timed", "health", "probed", "emptied", "emptied_proof", "exact_output")
 
 @contextmanager
 def raw_log(path: Path | None, header: Event, resume: bool) -> Iterator[Path]:
-    """Give a log that holds the header and what is kept of this very run."""
+    """Give a log that holds the header and what is kept of this very run.
+
+    PassportError where it cannot be written, or is of another run.
+    """
     with tempfile.TemporaryDirectory(prefix="stackchoice-") as folder:
         if path is None:
             path, resume = Path(folder) / "raw.jsonl", False

@@ -19,10 +19,7 @@ UNKNOWN = Datum[Any]()
 
 
 def release_order(text: str) -> Version:
-    """Order releases and builds alike: ``b8920`` is build 8920.
-
-    ValueError for what is no version.
-    """
+    """Order releases and builds alike (``b8920`` is build 8920); ValueError for no version."""
     try:
         return Version(text.removeprefix("b"))
     except InvalidVersion:

@@ -213,7 +213,8 @@ def rows_of(chart: Chart) -> Rows:
     """Return the same numbers row by row."""
     if isinstance(chart, Filled):
         return next(iter(chart.rows.values()))
-    return frame_of(chart).to_dict("records")
+    frame = frame_of(chart)
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
 
 
 def to_svg(chart: Chart) -> str:

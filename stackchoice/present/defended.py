@@ -8,18 +8,19 @@ import altair as alt
 import ipywidgets
 from traitlets import TraitError
 
-from stackchoice.choose import decide
 from stackchoice.choose.against import ReleaseRow
-from stackchoice.choose.defend import Bar, Defence, Tornado, defend
+from stackchoice.choose.case import Case
+from stackchoice.choose.decide import decided, likely_case
+from stackchoice.choose.defend import Bar, Defence, Tornado, defended
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
 from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish, rows_axis
 from stackchoice.present.controls import dropdown, error_html
 from stackchoice.present.kept import Kept
-from stackchoice.present.page import Reasons, Section, section
+from stackchoice.present.page import Section, section
 from stackchoice.present.view import View
-from stackchoice.scenario import Scenario, parse_scenario
+from stackchoice.scenario import Scenario
 
 LOW, HIGH = "#0b4f8a", "#e69f00"
 #: Bars of a tornado beyond these say little; the table has them all.
@@ -149,9 +150,10 @@ class DecisionPanel(ipywidgets.VBox):
         with contextlib.suppress(StackchoiceError, TraitError):  # else what was kept is gone
             for name, label in self._keep.read().items():
                 self._chosen[name].label = label
+        self._cases: dict[str, Case] = {}
         self._update()
         for widget in self._chosen.values():
-            widget.observe(lambda _: self._update(), names="value")
+            widget.observe(lambda _: self._changed(), names="value")
         super().__init__([*self._chosen.values(), self.view])
 
     @property
@@ -162,22 +164,26 @@ class DecisionPanel(ipywidgets.VBox):
     def _labels(self) -> dict[str, str]:
         return {name: field.label for name, field in self._chosen.items()}
 
-    def _update(self) -> None:
+    def _changed(self) -> None:
         self._keep.write(self._start, self._labels())
-        chosen = list(dict.fromkeys(p.value for p in self.preferences if p.value))
-        tree = self.scenario.value.model_dump(mode="json", by_alias=True)
+        self._update()
+
+    def _update(self) -> None:
+        """Show the answer, of a scenario that is new alone at first: the rest takes longer then."""
+        asked = self.scenario.value
+        new = asked.title not in self._cases
         try:
-            scenario = parse_scenario({**tree, "preferences": chosen}, "panel")
-            self.decision = decide(scenario, self.facts)
-            self._show(scenario)
-            self.defence = defend(scenario, self.facts, draws=self.draws, groups=40)
+            if new:
+                self._cases[asked.title] = likely_case(asked, self.facts)
+            case = self._cases[asked.title].preferring(
+                list(dict.fromkeys(p.value for p in self.preferences if p.value))
+            )
+            self.decision = decided(case)
+            if new:
+                self.view.show(section("defended", d=self.decision, defence=None))
+            self.defence = defended(case, draws=self.draws, groups=40)
         except StackchoiceError as error:
             self.view.show(Section("refused", error_html(str(error))))
             return
-        self._show(scenario, **defence_context(self.defence))
-
-    def _show(self, scenario: Scenario, **defence: Any) -> None:
-        """Show the answer, at first alone: what stands behind it takes some hundred answers."""
-        found = {"defence": None, **defence}
-        reasons = Reasons(scenario, self.facts)
-        self.view.show(section("defended", d=self.decision, why=reasons, **found))
+        found = defence_context(self.defence)
+        self.view.show(section("defended", d=self.decision, **found))

@@ -145,6 +145,12 @@ def section(name: str, /, **context: Any) -> Section:
     return replace(inner, bare=f'<style>{style()}</style>\n<div class="sc">\n{inner.bare}\n</div>')
 
 
+def joined(name: str, *parts: Section) -> Section:
+    """Return sections one below the other, as one that arrives at once."""
+    drawn = tuple(one for part in parts for one in part.drawn)
+    return Section(name, "".join(part.bare for part in parts), drawn)
+
+
 def page_section(template: str, /, **context: Any) -> Section:
     """Return a template as a section of a page that has the style."""
     drawn: list[Drawn] = []

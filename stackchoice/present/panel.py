@@ -11,7 +11,7 @@ from stackchoice.facts.told import Why
 from stackchoice.facts.yaml import shown
 from stackchoice.present.controls import error_html
 from stackchoice.present.kept import Kept
-from stackchoice.present.page import Section, section
+from stackchoice.present.page import Section, joined, section
 from stackchoice.present.view import View
 
 #: What is said beside a refused choice, which stays chosen so that the next one can be reached.
@@ -41,12 +41,11 @@ class Panel(ipywidgets.VBox):
         self.values, self.result = self._begin(values)
         for name, field in fields.items():
             field.observe(self._handler(name), names="value")
-        self.reasons = ipywidgets.HTML()
         self.why_button = ipywidgets.ToggleButton(description="Why?", icon="question")
-        self.why_button.observe(lambda _: self._explain(), names="value")
+        self.why_button.observe(lambda _: self._draw(), names="value")
         self._show()
         row = ipywidgets.Layout(flex_flow="row wrap")
-        why = [self.why_button, self.reasons] if type(self)._why is not Panel._why else []
+        why = [self.why_button] if type(self)._why is not Panel._why else []
         super().__init__([ipywidgets.HBox(list(fields.values()), layout=row), self.message,
                           *why, self.view])  # fmt: skip
 
@@ -126,11 +125,11 @@ class Panel(ipywidgets.VBox):
             self._settling = False
         said = self.error + (STANDS if self._refused else "") or self._unkept
         self.message.value = error_html(said) if said else ""
-        self.view.show(self._table())
-        self._explain()
+        self._draw()
 
-    def _explain(self) -> None:
-        """Show what stands behind the answer; nothing is worked out before that is asked for."""
-        self.reasons.value = (
-            section("reasons", reasons=list(self._why())).html if self.why_button.value else ""
-        )
+    def _draw(self) -> None:
+        """Show the result, and before it what stands behind it: worked out when asked for."""
+        parts = [self._table()]
+        if self.why_button.value:
+            parts.insert(0, section("reasons", reasons=list(self._why())))
+        self.view.show(joined("panel", *parts))

@@ -115,8 +115,9 @@ class Report:
             raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
         return page_section(name, name=name, heading=SECTIONS[name], **self._context)
 
-    def _repr_html_(self) -> str:
-        return f"<style>{style()}</style>"
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Bring the style of the sections, and not the whole fact base as text."""
+        return {"text/html": f"<style>{style()}</style>", "text/plain": self.scenario.title}
 
     def _kernels(self) -> dict[str, Any] | None:
         path = self.decision.fit.kernels

@@ -16,7 +16,7 @@ from stackchoice.facts.told import Why
 from stackchoice.facts.traffic import WorkloadPreset
 from stackchoice.present.controls import WIDE, dropdown, error_html, saved_html, text_field
 from stackchoice.present.kept import Kept
-from stackchoice.present.page import Section
+from stackchoice.present.page import Section, joined
 from stackchoice.present.panel import Panel
 from stackchoice.present.traffic import traffic_table, workload_tables
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario
@@ -126,8 +126,7 @@ class TrafficPanel(Panel):
         parts = [traffic_table(self.found)] if self.found is not None else []
         parts += [Section("verdict", verdict.format(self.decision.verdict)),
                   workload_tables(self.decision, *TABLES)]  # fmt: skip
-        drawn = tuple(one for part in parts for one in part.drawn)
-        return Section("traffic", "".join(part.bare for part in parts), drawn)
+        return joined("traffic", *parts)
 
 
 def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:

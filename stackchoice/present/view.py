@@ -6,6 +6,7 @@ that keeps the picture and is given other rows takes one or two.
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
@@ -25,8 +26,8 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = Path(__file__).with_name("view.js")
-    shown = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
-    specs = traitlets.Dict().tag(sync=True)
+    shown: traitlets.Dict[str, Any] = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
+    specs: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
     def __init__(self) -> None:
         drawing()
@@ -39,10 +40,8 @@ class View(anywidget.AnyWidget):
         pictures = [filled(chart) for chart, _ in section.drawn]
         with self.hold_sync():
             self.specs = {one.built.key: one.built.vega for one in pictures}
-            self.shown = {
-                "bare": section.bare,
-                "pictures": [{"key": one.built.key, "rows": one.harmless} for one in pictures],
-            }
+            rows = [{"key": one.built.key, "rows": one.harmless} for one in pictures]
+            self.shown = {"bare": section.bare, "pictures": rows}
 
     @property
     def value(self) -> str:
@@ -57,4 +56,8 @@ def drawing() -> anywidget.AnyWidget:
         "(globalThis.stackchoiceVega ??= Promise.withResolvers()).resolve(vegaEmbed);"
         "export default { initialize() {} };"
     )
-    return type("Drawing", (anywidget.AnyWidget,), {"_esm": bundle})()
+
+    class Drawing(anywidget.AnyWidget):
+        _esm = bundle
+
+    return Drawing()

@@ -180,7 +180,7 @@ def _reason(first: Any, keys: list[str]) -> str:
         return shown(str(first["ctx"]["error"]), 300)
     if kind == "literal_error":
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
-    fix = FIXES.get(kind, "see the scenario reference in README.md")
+    fix = FIXES.get(kind, "see docs/scenarios.md")
     return f"{given} is wrong ({first['msg'].lower()}); {fix}"
 
 
