@@ -6,12 +6,12 @@ Which release follows which rule is data; ``fit/`` holds the rules that these na
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from packaging.version import InvalidVersion, Version
 from pydantic import Field, field_validator
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Datum, Record, Source
 
 Scalar = float | int | bool | str
 
@@ -83,6 +83,41 @@ def release_order(text: str) -> Version:
         raise ValueError(f"release {text!r} is not a version that can be ordered") from None
 
 
+#: Parts of what a start takes on a device beside weights and cache.
+Part = Literal["activation", "other", "graphs", "context"]
+
+
+class WorkspaceRow(Record):
+    """What one start of a server took on a device beside weights and cache, part by part, in GiB.
+
+    ``release`` is empty where the source names none. A part that was not printed is None.
+    ``vocabulary`` and ``sequences`` are what the sampler's buffers were made for, ``bound_by`` is
+    what the peak was taken by.
+    """
+
+    engine: str
+    release: str = ""
+    model: str
+    devices: int = Field(ge=1)
+    batched_tokens: int | None = None
+    sequences: int | None = None
+    vocabulary: int | None = None
+    activation: float | None = Field(default=None, ge=0)
+    bound_by: Literal["layers", "sampler", ""] = ""
+    other: float | None = Field(default=None, ge=0)
+    graphs: float | None = Field(default=None, ge=0)
+    context: float | None = Field(default=None, ge=0)
+    source: Source
+    note: str = ""
+
+    @property
+    def copies(self) -> float | None:
+        """How often the profiling run's peak holds 4 bytes for each sequence and word."""
+        if not (self.activation and self.sequences and self.vocabulary):
+            return None
+        return self.activation * 2**30 / (4 * self.sequences * self.vocabulary)
+
+
 class MemoryFacts(Record):
     """Everything above, with look-ups."""
 
@@ -90,6 +125,15 @@ class MemoryFacts(Record):
     weight_formats: list[WeightFormat]
     layer_records: list[LayerRecord]
     allocators: list[AllocatorFact]
+    workspaces: list[WorkspaceRow] = []
+
+    def starts(self, engine: str, part: Part, several: bool) -> list[WorkspaceRow]:
+        """Return the starts of an engine that printed a part, on one device or on several.
+
+        Where none has as many devices those of any number stand in.
+        """
+        found = [r for r in self.workspaces if r.engine == engine and getattr(r, part) is not None]
+        return [r for r in found if (r.devices > 1) is several] or found
 
     def kv_format(self, name: str) -> KvFormat | None:
         """Return the cache format of that id or alias."""

@@ -88,7 +88,7 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
     "config_keys.yaml": ("config_keys", ConfigKeys),
 }
 #: Files whose lists together make the facts about memory.
-MEMORY = ("formats.yaml", "allocators.yaml")
+MEMORY = ("formats.yaml", "workspace.yaml", "allocators.yaml")
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
 KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from stackchoice.errors import InputError, UnknownCacheError
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
-from stackchoice.fit.admissions import AdmissionRow, admission_rows
+from stackchoice.fit.admissions import AdmissionRow, admission_rows, workspaces_of
 from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.cures import Cures, Situation, cures
 from stackchoice.fit.measured import MeasuredRate
-from stackchoice.fit.memory import GB, FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.speed import Speed, batch_one_speed
+from stackchoice.fit.workspace import widest
 
 
 class Premise(Record):
@@ -91,9 +92,12 @@ def size(
             "serves this without another rope setting"
         )
     note = "; ".join(text for text in (unread, beyond) if text)
+    spaces = workspaces_of(
+        config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
+    )  # fmt: skip
     shared: dict[str, Any] = {
         "weights_bytes": artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(facts),
+        "workspace_bytes": widest(spaces[e] for e in engines or spaces if e in spaces),
         "bytes_per_sequence": per_sequence,
     }
     usable = usable_bytes(machine, devices)
@@ -107,6 +111,7 @@ def size(
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
+        workspaces=spaces,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -134,8 +139,6 @@ def size(
                 Situation(
                     engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
                     context_tokens=context_tokens, kv_dtype=kv_dtype,
-                    workspace_bytes=workspace_bytes(facts).value or 0,
-                    workspace_evidence=workspace_bytes(facts).evidence,
                 ),
                 facts,
             )
@@ -181,13 +184,6 @@ def premises(
                 bytes_at_context=int(total), true=true)
         for name, count, wide, tokens, total, true in rows
     ]  # fmt: skip
-
-
-def workspace_bytes(facts: Facts) -> Datum[int]:
-    """Memory for workspace and activations: an assumption until an engine's own is known."""
-    datum = facts.assumptions["workspace_gb"].datum
-    value = None if datum.value is None else round(datum.value * GB)
-    return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
 
 
 def _layout(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stackchoice.choose.trace import budgets
+from stackchoice.choose.trace import budgets, own_workspaces
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Datum, weakest
 from stackchoice.facts.told import Cited, Sum, Told, Why, Working
@@ -91,6 +91,7 @@ def admissions(at: Decided) -> Whys:
     for row in admission_rows(
         site.model.config.value or {}, site.machine, rows, context_tokens=context,
         devices=devices, facts=at.facts, file_format=site.artifact.format,
+        workspaces=own_workspaces(at.case, site),
     ):  # fmt: skip
         found.setdefault(f"{row.engine} {row.release}, {row.settings}", []).append(row)
     pools = {row.basis: row for row in rows}
@@ -159,7 +160,7 @@ def _admitted(
     context = at.said(work, "workload.context_tokens")
     for row in rows:
         pool = work.fact(
-            "pool", row.pool_bytes // asked.tp, "B", evidence=pools[row.basis].evidence,
+            "pool", row.pool_bytes // asked.tp, "B", evidence=row.evidence,
             source=row.basis, note=f"over {asked.tp} devices" if asked.tp > 1 else "",
         )  # fmt: skip
         try:
