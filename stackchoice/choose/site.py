@@ -33,12 +33,11 @@ from stackchoice.fit import (
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica, replica_launch
+from stackchoice.fit.admissions import admit_replica, lightest, replica_launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
-from stackchoice.fit.workspace import widest
 from stackchoice.scenario import THIS_MACHINE
 
 #: The ends of the speed interval and its likely value; ``low`` is the slow end.
@@ -136,9 +135,10 @@ def site_of(place: Place, case: Case, engine: str = "") -> Site:
 def _site(place: Place, case: Case, engine: str) -> Site:
     artifact, context = place.artifact, case.flow.context_tokens
     layout, note = layout_of(place.model, case)
-    sizes = list(workspaces(place, case, *([engine] if engine else [])).values())
-    alike = len(sizes) == 1 or sizes[0].low is None
-    taken = sizes[0] if alike else widest(sizes, case.assumed("workspace_end"))
+    spaces = workspaces(place, case, *([engine] if engine else []))
+    taken = spaces[engine] if engine else lightest(
+        spaces, place.model.config.value or {}, case.facts, artifact.format
+    )  # fmt: skip
     row = fit_row(
         "published checkpoint on the memory the machine has",
         memory_bytes=usable_bytes(place.machine, place.devices),

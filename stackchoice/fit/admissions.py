@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, sure, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.config import text_config
-from stackchoice.fit.memory import GIB, FitRow
+from stackchoice.fit.memory import GIB, Counted, FitRow
 from stackchoice.fit.workspace import Start, said, workspace
 
 #: The setting that changes admission most, off; the release's default is asked first.
@@ -31,7 +31,7 @@ SHARED = {"live_sequences", "rule", "rule_text", "printed_pool_tokens"}
 LENGTHS = tuple(1024 * 2**n for n in range(9))
 
 
-class AdmissionRow(Record):
+class AdmissionRow(Counted):
     """What one engine release admits in one memory budget. None: no sourced rule tells.
 
     ``refused`` says why the release does not serve it at all: the count is of memory alone then.
@@ -44,11 +44,9 @@ class AdmissionRow(Record):
     settings: str
     basis: str
     pool_bytes: int
-    live_sequences: int | None
     rule: str | None
     rule_text: str
     printed_pool_tokens: int | None
-    most_sequences: int | None = None
     evidence: Evidence
     note: str = ""
     refused: str = ""
@@ -76,6 +74,27 @@ def workspaces_of(
         )
         for engine in engines or runs
     }  # fmt: skip
+
+
+def lightest(
+    spaces: Mapping[str, Datum[int]], config: dict[str, Any], facts: Facts,
+    file_format: Format | None,
+) -> Datum[int]:  # fmt: skip
+    """Return the workspace of the engine that takes least, of those that serve such a file.
+
+    What a budget is worked out with where no engine is asked about; each engine's own follows it.
+    """
+    known = {e: taken for e, taken in spaces.items() if taken.value is not None}
+    able = {
+        e: taken for e, taken in known.items()
+        if not (_refused(facts.engines[e], config, file_format)
+                or _unsure(facts.engines[e], file_format))
+    } or known  # fmt: skip
+    if not able:
+        return Datum[int](note="no engine's workspace is known")
+    best = min(able, key=lambda e: sure(able[e].high or able[e].value))
+    note = f"{facts.engines[best].name}, which takes least of the engines; {able[best].note}"
+    return able[best].model_copy(update={"note": note})
 
 
 def replica_launch(

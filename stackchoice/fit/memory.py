@@ -15,7 +15,22 @@ GB = 10**9
 GIB = 2**30
 
 
-class FitRow(Record):
+class Counted(Record):
+    """Live sequences at once (None: unknown); ``most_sequences`` where the workspace is least."""
+
+    live_sequences: int | None = None
+    most_sequences: int | None = None
+
+    @property
+    def sequences(self) -> str:
+        """The count in words: a range where the workspace makes it one."""
+        low, high = self.live_sequences, self.most_sequences
+        if low is None:
+            return "unknown"
+        return f"{low:,}" if high in (None, low) else f"{low:,} to {high:,}"
+
+
+class FitRow(Counted):
     """One memory budget. ``live_sequences`` is None where a part of the sum is unknown.
 
     ``pool_bytes`` is what weights and workspace leave (negative: they overflow), and splits into
@@ -29,8 +44,6 @@ class FitRow(Record):
     workspace_bytes: int | None = None
     pool_bytes: int | None = None
     bytes_per_sequence: int | None = None
-    live_sequences: int | None = None
-    most_sequences: int | None = None
     sequences_bytes: int | None = None
     left_over_bytes: int | None = None
     evidence: Evidence

@@ -9,14 +9,14 @@ from stackchoice.errors import InputError, UnknownCacheError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
-from stackchoice.fit.admissions import AdmissionRow, admission_rows, workspaces_of
+from stackchoice.fit.admissions import AdmissionRow, admission_rows, lightest, workspaces_of
 from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.cures import Cures, Situation, cures
 from stackchoice.fit.measured import MeasuredRate
 from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.speed import Speed, batch_one_speed
-from stackchoice.fit.workspace import widest
+from stackchoice.fit.workspace import said
 
 
 class Premise(Record):
@@ -45,6 +45,7 @@ class Sizing(Record):
     bytes_per_sequence: int | None = None
     premises: list[Premise] = []
     rows: list[FitRow]
+    workspace: str = ""
     admissions: list[AdmissionRow] = []
     speed: Speed | None = None
     cures: dict[str, Cures] = {}
@@ -95,9 +96,12 @@ def size(
     spaces = workspaces_of(
         config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
     )  # fmt: skip
+    file_format = None if artifact.encoding == "unknown" else artifact.format
+    named = {engine: spaces[engine] for engine in engines or [] if engine in spaces}
+    taken = lightest(named or spaces, config, facts, file_format)
     shared: dict[str, Any] = {
         "weights_bytes": artifact.weights_bytes,
-        "workspace_bytes": widest(spaces[e] for e in engines or spaces if e in spaces),
+        "workspace_bytes": taken,
         "bytes_per_sequence": per_sequence,
     }
     usable = usable_bytes(machine, devices)
@@ -110,8 +114,7 @@ def size(
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
-        kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
-        workspaces=spaces,
+        kv_dtype=kv_dtype, file_format=file_format, workspaces=spaces,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -126,6 +129,7 @@ def size(
         bytes_per_sequence=per_sequence,
         premises=premises(config, context_tokens, facts, kv_dtype),
         rows=rows,
+        workspace=said(taken, devices),
         admissions=admissions,
         speed=batch_one_speed(
             model, artifact, machine, facts.efficiencies, devices=devices,
