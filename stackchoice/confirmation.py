@@ -111,6 +111,8 @@ def confirm_all(
         When an engine of this machine cannot stand for the scenario.
     EndpointError, EngineError
         When the endpoint or the engine cannot be reached.
+    PassportError
+        When the folder cannot be made.
     """
     loaded = load_scenario(scenario) if scenario else None
     name = loaded.name if loaded else "endpoint" if endpoint_url else arm.replace(":", "-")

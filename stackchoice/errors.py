@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-#: A list of known names that is longer than this is cut to those that were meant, where any were.
+#: A list of known names that is longer than this is cut where a command shows the whole.
 SHORT_LIST = 12
-#: What searches the whole of a list that is too long to print.
-SEARCH = "`stackchoice facts WORD`"
+#: How many names are shown of such a list.
+MOST_NAMES = 5
 
 
 class StackchoiceError(Exception):
@@ -69,8 +69,14 @@ class CheckpointError(StackchoiceError):
     """A file of a checkpoint is broken, truncated, too large or hostile: value, reason, fix."""
 
 
-def known_names(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error about an unknown name: the names that were meant, or all."""
+def known_names(name: str, known: Iterable[str], kind: str = "") -> str:
+    """Return the end of an error about an unknown name: the names that were meant, or all.
+
+    Parameters
+    ----------
+    kind
+        What ``stackchoice facts`` calls the list, where it shows it.
+    """
     names = sorted(known)
     if not names:
         return "none is known here; leave it out"
@@ -79,7 +85,8 @@ def known_names(name: str, known: Iterable[str]) -> str:
     meant = [n for n, low in folded.items() if len(asked) > 2 and asked in low]
     near = difflib.get_close_matches(asked, list(folded.values()), 3, 0.75)
     meant += [n for n in names if folded[n] in near and n not in meant]
-    if meant and len(names) > SHORT_LIST:
-        return f"did you mean {' or '.join(meant[:5])}? {SEARCH} searches all {len(names)}"
-    hint = f"did you mean {' or '.join(meant[:5])}? " if meant else ""
-    return f"{hint}known: {', '.join(names)}"
+    hint = f"did you mean {' or '.join(meant[:MOST_NAMES])}? " if meant else ""
+    if not kind or len(names) <= SHORT_LIST:
+        return f"{hint}known: {', '.join(names)}"
+    hint = hint or f"known: {', '.join(names[:MOST_NAMES])} and others; "
+    return f"{hint}`stackchoice facts {kind}` lists all {len(names)}"

@@ -190,6 +190,11 @@ def _parts(
         if artifact is not None:
             raise InputError("--artifact belongs to a model of the fact base; leave it out")
         found = inspect_checkpoint(Path(model), facts)
+        if not found.parts:
+            raise InputError(
+                f"{model}: nothing in it says how its weights are stored, so there is no kernel to "
+                "name; see `stackchoice inspect`"
+            )
         return *_on_disk(Path(model), found, facts), weight_parts(found, facts)
     known = named("model", model, facts.models, ", or give the path of its files")
     chosen = _first_quantised(known, facts) if artifact is None else artifact_named(artifact, known)

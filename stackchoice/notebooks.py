@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 from stackchoice.errors import ReportError
+from stackchoice.facts.write import write_whole
 
 COPY_NAME = "stackchoice-notebooks"
 #: Modules and arguments of a JupyterLab that asks nobody for news and updates.
@@ -17,7 +17,10 @@ LAB = (
 
 
 def notebooks_dir() -> Path:
-    """Return the folder of notebooks: inside an installed wheel, else beside the package."""
+    """Return the folder of notebooks: inside an installed wheel, else beside the package.
+
+    ReportError where there is none.
+    """
     package = Path(__file__).resolve().parent
     inside = package / "notebooks"
     found = inside if inside.is_dir() else package.parent / "notebooks"
@@ -27,7 +30,10 @@ def notebooks_dir() -> Path:
 
 
 def notebooks_to_edit(folder: Path | None = None) -> Path:
-    """Return a folder whose notebooks may be changed; existing files are never overwritten."""
+    """Return a folder whose notebooks may be changed; existing files are never overwritten.
+
+    ReportError where it cannot be written.
+    """
     source = notebooks_dir()
     if folder is None and source.parent != Path(__file__).resolve().parent:
         return source
@@ -37,8 +43,7 @@ def notebooks_to_edit(folder: Path | None = None) -> Path:
         for file in sorted(f for f in source.rglob("*") if f.suffix in (".ipynb", ".md")):
             copy = target / file.relative_to(source)
             if not copy.exists() and ".ipynb_checkpoints" not in file.parts:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, copy)
+                write_whole(copy, file.read_text("utf-8"), ReportError, folders=True)
     except OSError as error:
         raise ReportError(
             f"{target}: cannot be written ({error.strerror}); name another folder"

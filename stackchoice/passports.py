@@ -26,15 +26,18 @@ def shipped() -> list[str]:
 
 
 def find(name: str | Path) -> Path:
-    """Return the file of a passport: a path, or the name of a shipped one."""
+    """Return the file of a passport: a path, or the name of a shipped one.
+
+    PassportError where it is neither.
+    """
     path = Path(name)
     if not os.path.exists(name) and str(name) in shipped():
         return data_dir() / "passports" / f"{name}{END}"
     if os.path.exists(name) or path.suffix in (".json", ".jsonl", ".csv", ".md", ".txt"):
         return path
     raise PassportError(
-        f"{shown(name)}: no such file, and no passport of that name comes with the package; they "
-        f"are: {', '.join(shipped())}"
+        f"{shown(str(name))}: no such file, and no passport of that name comes with the package; "
+        f"they are: {', '.join(shipped())}"
     )
 
 
@@ -115,26 +118,35 @@ def read_slo(text: str) -> Slo | None:
 
 
 def import_file(
-    path: Path, *, arm: str | None = None, declare: Sequence[str] = (), out: Path | None = None
-) -> list[tuple[Passport, Path]]:
+    path: Path, *, arm: str | None = None, declare: Sequence[str] = (), out: Path | None = None,
+    replace: bool = False,
+) -> list[tuple[Passport, Path]]:  # fmt: skip
     """Take in a result file and write its passports beside it, or into ``out``.
 
     Raises
     ------
     PassportError, InputError
-        When the file cannot be read or written, or is of no known harness.
+        When the file cannot be read or written, or is of no known harness, or a passport is there
+        already and ``replace`` was not said: then none is written.
     """
     found = import_results(path, arm=arm, declared=read_declared(declare))
-    folder = out or path.parent
-    written = []
-    for number, passport in enumerate(found, 1):
-        stem = path.name.split(".")[0] + (f"-{number}" if len(found) > 1 else "")
-        written.append((passport, save_passport(passport, folder / f"{stem}{END}")))
-    return written
+    stem, several = path.name.split(".")[0], len(found) > 1
+    files = [(out or path.parent) / f"{stem}{f'-{number}' if several else ''}{END}"
+             for number in range(1, len(found) + 1)]  # fmt: skip
+    for file in files:
+        if os.path.lexists(file) and not replace:
+            raise PassportError(
+                f"{shown(str(file))}: is there already; say --replace to overwrite it, or --out "
+                "for another folder"
+            )
+    return [(p, save_passport(p, file)) for p, file in zip(found, files, strict=True)]
 
 
 def read_declared(pairs: Sequence[str]) -> dict[str, object]:
-    """Read ``KEY=VALUE`` pairs; numbers become numbers, ``sampling_settings=`` a mapping."""
+    """Read ``KEY=VALUE`` pairs; numbers become numbers, ``sampling_settings=`` a mapping.
+
+    InputError for what is no pair.
+    """
     declared: dict[str, object] = {}
     for pair in pairs:
         key, mark, value = pair.partition("=")

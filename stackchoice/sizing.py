@@ -75,7 +75,7 @@ def size_by_name(
     if model not in facts.models and (path.suffix == ".json" or os.path.exists(model)):
         chosen = model_of_config(path, weights_gb)
     else:
-        chosen = named("model", model, facts.models, " or give the path of a config.json")
+        chosen = named("model", model, facts.models, ", or give the path of a config.json")
         if weights_gb is not None:
             raise InputError(
                 f"weights_gb {weights_gb:g} belongs to a config.json; the weights of {model} are "

@@ -229,7 +229,12 @@ MACHINE = (
         ("machines.yaml", MACHINE % "0", "memory_gb 0 is not possible"),
         ("machines.yaml", MACHINE % ".nan", "nan is no fact"),
         ("machines.yaml", MACHINE % ".inf", "inf is no fact"),
+        ("machines.yaml", MACHINE % "on", "True is no number"),
+        ("machines.yaml", (MACHINE % "1").replace("11-01", "13-01"), "month must be in 1..12"),
+        ("machines.yaml", "machines: [", "not valid YAML"),
         ("measurements.csv", "", "holds no row"),
+        ("measurements.csv", "\udcff", "not UTF-8"),
+        ("measurements.csv", "x" * 2**24 + "y", "too large"),
         (
             "assumptions.yaml",
             "assumptions: [{id: peek, meaning: m, unit: x, "
@@ -246,5 +251,5 @@ MACHINE = (
 def test_own_facts_that_are_wrong_or_would_not_be_read(tmp_path, name, text, words):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert words in refused(load_facts, overlay=tmp_path)

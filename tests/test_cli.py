@@ -142,3 +142,24 @@ def test_doctor_reports_each_item_with_a_fix_where_it_fails(tmp_path):
     assert all(i["ok"] or i["fix"] for i in items)
     failed = any(not i["ok"] and not i["optional"] for i in items)
     assert found.returncode == (1 if failed else 0)
+
+
+def test_a_file_that_is_no_log_is_said_with_a_status(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_bytes(b"\x00\xff nothing of a server\r\n")
+    found = run("readlog", str(path))
+    assert found.returncode == 1
+    assert "no line of a known engine was found; give all that a server printed" in found.stdout
+
+
+def test_a_config_that_says_nothing_names_no_kernel(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("{}", encoding="utf-8")
+    found = run("kernels", "--model", str(path), "--machine", "h100_sxm")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "nothing in it says how its weights are stored" in found.stderr
+
+
+def test_the_names_that_an_error_leaves_out_are_listed():
+    found = run("facts", "machines")
+    assert found.stdout.splitlines() == list(load_facts().machines)

@@ -261,7 +261,7 @@ def test_a_secret_is_overwritten_in_place_wherever_it_was_cut() -> None:
 
 def test_a_prediction_in_another_unit_is_refused() -> None:
     per_token = ANY_SPEED.model_copy(update={"unit": "ms"})
-    with pytest.raises(ValueError, match=r"'ms'.*give it in 'tokens/s'"):
+    with pytest.raises(InputError, match=r"'ms'.*give it in 'tokens/s'"):
         confirm(Endpoint(base_url="http://h", model="m"), prediction=per_token)
 
 

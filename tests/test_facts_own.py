@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.errors import FactsError
-from stackchoice.facts.survey import last_day, survey
+from stackchoice.facts.datum import last_day
+from stackchoice.facts.survey import survey
 
 HOURS = """hours:
   - {machine: h100_sxm, seller: ours, kind: reserved, terms: 12 months, starts: '2026-11-01',

@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "importers": {"confirm", "errors", "facts", "load"},
     "compare": {"confirm", "errors", "facts", "fit", "load"},
     "passports": {"compare", "confirm", "errors", "facts", "importers"},
-    "notebooks": {"errors"},
+    "notebooks": {"errors", "facts"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
     "present": {
         "carried_out",

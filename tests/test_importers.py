@@ -12,6 +12,7 @@ from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import InputError
 from stackchoice.importers import import_results
 from stackchoice.importers.build import ACCEPTED
+from stackchoice.passports import import_file
 
 
 def written(folder, name, content):
@@ -448,3 +449,14 @@ def test_a_date_that_is_not_told_is_the_files(tmp_path):
     p = one(path)
     assert p.source.as_of == "2026-09-21"
     assert "the date is the file's" in p.source.note
+
+
+def test_a_passport_that_is_there_is_replaced_only_when_asked(tmp_path):
+    path = written(tmp_path, "run.json", VLLM)
+    ((_, passport),) = import_file(path)
+    passport.write_text("somebody's", encoding="utf-8")
+    with pytest.raises(PassportError, match="is there already; say --replace"):
+        import_file(path)
+    assert passport.read_text(encoding="utf-8") == "somebody's"
+    import_file(path, replace=True)
+    assert Passport.load(passport).arm == "run"

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 
@@ -34,6 +35,53 @@ def test_every_public_function_is_typed(name):
             parameter.annotation is not inspect.Parameter.empty
             for parameter in signature.parameters.values()
         )
+
+
+#: Of each public function and each error that it documents, a call that ends in that error.
+ENDS = {
+    ("compare_files", "InputError"): lambda f: f(["gh200-0.19.1"]),
+    ("compare_files", "PassportError"): lambda f: f(["no-such", "gh200-0.19.1"]),
+    ("decide", "ScenarioError"): lambda f: f(_renamed("no-such"), stackchoice.load_facts()),
+    ("inspect_checkpoint", "CheckpointError"): lambda f: f("no-such"),
+    ("load_facts", "FactsError"): lambda f: f(overlay="broken"),
+    ("load_scenario", "ScenarioError"): lambda f: f("broken/machines.yaml"),
+    ("measure_log", "TrafficError"): lambda f: f("broken", stackchoice.load_facts()),
+    ("read_log_by_name", "InputError"): lambda f: f("a.log", machine="no-such"),
+    ("read_log_by_name", "LogError"): lambda f: f("broken"),
+    ("save_scenario", "ScenarioError"): lambda f: f(_renamed("x"), "no-such/a.yaml"),
+    ("size_by_name", "CheckpointError"): lambda f: f("broken", "l4", context_tokens=1),
+    ("size_by_name", "InputError"): lambda f: f("no-such", "l4", context_tokens=1),
+}
+
+
+def _raises(name):
+    text = inspect.getdoc(getattr(stackchoice, name))
+    return text.partition("Raises\n------\n")[2].partition("\n\n")[0]
+
+
+def _renamed(model):
+    scenario = stackchoice.load_scenario("json-chat")
+    return scenario.model_copy(update={"model": scenario.model.model_copy(update={"id": model})})
+
+
+@pytest.mark.parametrize(("name", "error"), ENDS)
+def test_every_documented_error_is_raised_as_that_error(name, error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "machines.yaml").write_text("machines: [", encoding="utf-8")
+    with pytest.raises(stackchoice.StackchoiceError) as caught:
+        ENDS[name, error](getattr(stackchoice, name))
+    assert type(caught.value).__name__ == error
+
+
+def test_every_documented_error_has_such_a_call():
+    told = {
+        (name, error)
+        for name in NAMES
+        if inspect.isfunction(getattr(stackchoice, name))
+        for error in re.findall(r"\b[A-Z]\w+Error\b", _raises(name))
+    }
+    assert told == set(ENDS)
 
 
 def test_importing_the_package_imports_nothing_heavy():

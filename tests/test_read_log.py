@@ -312,7 +312,7 @@ def test_errors_name_the_file_and_the_fix(memory, tmp_path):
         read_log("a\0b", memory)
     with pytest.raises(InputError, match="no log of that engine"):
         read_lines([], memory, engine="gpt\x1b[31m")
-    assert read_lines([], memory).notes == ["empty"]
+    assert read_lines([], memory).notes == ["empty; give all that a server printed, from its start"]
 
 
 # hostile text

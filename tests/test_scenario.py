@@ -88,9 +88,9 @@ def test_aliases_missing_keys_and_non_mappings_are_refused(tmp_path):
     path = tmp_path / "bad.yaml"
     for text, says in [
         ("a: &x [1]\nb: *x\n", "aliases"),
-        ("- 1\n", "not a mapping"),
+        ("- 1\n", "holds a list, not keys"),
         ("name: x\n", "is missing"),
-        ("", "not a mapping"),
+        ("", "holds nothing, not keys"),
     ]:
         path.write_text(text)
         with pytest.raises(ScenarioError, match=says):

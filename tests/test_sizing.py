@@ -122,6 +122,10 @@ def test_a_near_name_is_proposed_and_a_short_list_is_shown_whole():
         ({"model": "llama-3.3-70b"}, "did you mean meta-llama/Llama-3.3-70B-Instruct"),
         ({"machine": "h100"}, "did you mean h100_nvl or h100_pcie or h100_sxm"),
         ({"engine": "sgl"}, "did you mean sglang\\? known: .*vllm"),
+        (
+            {"machine": "zzz"},
+            r"known: (\w+, ){4}\w+ and others; `stackchoice facts machines` lists",
+        ),
     ):
         asked = {"model": QWEN, "machine": "h100_sxm", **names}
         with pytest.raises(StackchoiceError, match=meant):

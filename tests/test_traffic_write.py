@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from stackchoice import decide, load_scenario
 from stackchoice.cli import app
-from stackchoice.errors import ScenarioError, TrafficError
+from stackchoice.errors import ScenarioError, StackchoiceError, TrafficError
 from stackchoice.facts.load import data_dir
 from stackchoice.scenario import with_preset
 from stackchoice.scenario.preset import preset_inputs
@@ -133,7 +133,7 @@ def test_json_has_the_measurement_and_the_section(log):
 )  # fmt: skip
 def test_calls_that_cannot_be(log, args, words):
     result = run(*[a.replace("{log}", str(log)) for a in args])
-    assert isinstance(result.exception, TrafficError)
+    assert isinstance(result.exception, StackchoiceError)
     assert words in str(result.exception)
 
 

@@ -398,6 +398,9 @@ def test_the_engine_installs_from_a_folder_and_never_asks_the_index(tmp_path, mo
 
     monkeypatch.setattr(setup_code, "installed", lambda package: None)
     monkeypatch.setattr(setup_code.subprocess, "run", pip)
+    with pytest.raises(EngineError, match="no folder of wheels"):
+        setup_engine(tmp_path)
+    (tmp_path / "other-1-py3-none-any.whl").touch()
     setup_engine(tmp_path)
     assert "--no-index" in asked[0]
     assert str(tmp_path) in asked[0]

@@ -7,10 +7,11 @@ from typing import Any
 
 from stackchoice.choose.decide import decide
 from stackchoice.choose.decision import Decision, Question, Step
-from stackchoice.errors import InputError, ScenarioError
+from stackchoice.errors import ScenarioError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
+from stackchoice.facts.names import named
 from stackchoice.facts.records import Engine, Release
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -100,12 +101,13 @@ def over_releases(scenario: Scenario, facts: Facts, engine_id: str) -> list[Rele
 
     Every other engine stays at its newest. A row also says which behaviour moved since the row
     before, because a result measured then is stale.
+
+    Raises
+    ------
+    InputError
+        When no engine has that id.
     """
-    if engine_id not in facts.engines:
-        raise InputError(
-            f"engine {engine_id!r} is not in the fact base; known: {', '.join(facts.engines)}"
-        )
-    engine = facts.engines[engine_id]
+    engine = named("engine", engine_id, facts.engines)
     rows: list[ReleaseRow] = []
     before: Release | None = None
     for release in sorted(engine.releases, key=lambda r: (r.date, release_order(r.version))):

@@ -6,6 +6,7 @@ and nothing else, so that they give the same answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
@@ -127,37 +128,34 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
-    def known(what: str, name: str, names: list[str]) -> None:
+    def known(what: str, name: str, names: Iterable[str], kind: str = "") -> None:
         if name not in names:
             raise ScenarioError(
                 f"{scenario.name}: {what} {name!r} is not in the fact base; "
-                f"{known_names(name, names)}"
+                f"{known_names(name, names, kind)}"
             )
 
-    known("model.id", scenario.model.id, list(facts.models))
+    known("model.id", scenario.model.id, facts.models, "models")
     artifacts = [a.id for a in facts.models[scenario.model.id].artifacts]
     for artifact in scenario.model.artifacts:
         known("model.artifacts", artifact, artifacts)
     if preset := scenario.workload.sampling_preset:
-        known(
-            "workload.sampling_preset",
-            preset,
-            list(facts.models[scenario.model.id].sampling_presets),
-        )
+        presets = facts.models[scenario.model.id].sampling_presets
+        known("workload.sampling_preset", preset, presets)
     for machine in scenario.candidates.machines:
         if machine.id == THIS_MACHINE and machine.id not in facts.machines:
             raise ScenarioError(
                 f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
                 "use facts = with_machine(facts, probe) before decide"
             )
-        known("candidates.machines", machine.id, list(facts.machines))
+        known("candidates.machines", machine.id, facts.machines, "machines")
         link = machine.interconnect
         if link and not any(names_link(link, one) for one in facts.links.values()):
-            known("candidates.machines.interconnect", link, list(facts.links))
+            known("candidates.machines.interconnect", link, facts.links, "links")
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
-        known("candidates.sellers", seller, list(facts.sellers))
+        known("candidates.sellers", seller, facts.sellers, "sellers")
     for engine in scenario.team.engine_work:
-        known("team.engine_work", engine, list(facts.engines))
+        known("team.engine_work", engine, facts.engines, "engines")
 
 
 def _options(main: Answer) -> list[Option]:

@@ -14,7 +14,11 @@ from stackchoice.commands.options import JsonFlag
 
 def facts_command(
     words: Annotated[
-        list[str] | None, typer.Argument(help="Show only facts that hold all these words.")
+        list[str] | None,
+        typer.Argument(
+            help="Show only facts that hold all these words; one of models, machines, engines, "
+            "sellers, links or workloads alone: the names there are."
+        ),
     ] = None,
     stale: Annotated[bool, typer.Option("--stale", help="Show only what grew too old.")] = False,
     own: Annotated[
@@ -25,10 +29,14 @@ def facts_command(
 ) -> None:
     """List and search the facts with value, evidence class, source and age; check your own."""
     from stackchoice.facts import load_facts
+    from stackchoice.facts.load import KEYED
     from stackchoice.facts.survey import survey
-    from stackchoice.facts.yaml import shown
+    from stackchoice.facts.yaml import shown, shown_lines
 
     facts = load_facts(overlay=own)
+    if words and words[0] in KEYED and not (words[1:] or stale or as_json):
+        print(shown_lines(*getattr(facts, words[0])))
+        return
     rows = [r for r in survey(facts, date.today(), " ".join(words or [])) if r.stale or not stale]
     if as_json:
         print(json.dumps([r.model_dump() for r in rows], indent=2))

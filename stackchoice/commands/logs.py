@@ -24,10 +24,14 @@ def readlog_command(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read a log of vLLM, SGLang, llama.cpp, Ollama, TensorRT-LLM, MLX-LM or MAX."""
+    """Read a log of vLLM, SGLang, llama.cpp, Ollama, TensorRT-LLM, MLX-LM or MAX.
+
+    The status is 1 when no line of a server is in it.
+    """
     from stackchoice.logs import read_log_by_name
     from stackchoice.read.log_text import describe_log
 
     found = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
     print(found.model_dump_json(indent=2) if as_json
           else describe_log(found.reading, found.checks))  # fmt: skip
+    raise typer.Exit(0 if found.reading.boots else 1)

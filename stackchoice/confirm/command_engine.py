@@ -40,6 +40,11 @@ class CommandEngine(Engine):
         Path that answers with status 200 when the server is ready.
     folder
         Where it is started; here, when not given.
+
+    Raises
+    ------
+    InputError
+        When the command has no ``{port}``, or a quote that is not closed.
     """
 
     def __init__(

@@ -108,10 +108,12 @@ def confirm(
     EndpointError
         When the endpoint cannot be used at all. A run that was possible but may not be believed
         gives a passport that says INVALID and why.
+    InputError
+        When the prediction is of no decode rate, or launches are asked of an endpoint.
     """
     plan = plan or Plan()
     if prediction and prediction.unit not in DECODE_UNITS:
-        raise ValueError(
+        raise InputError(
             f"prediction in {prediction.unit!r}: this measures decode, give it in 'tokens/s'"
         )
     engine = target if isinstance(target, Engine) else None

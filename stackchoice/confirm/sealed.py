@@ -44,7 +44,10 @@ def program(machine: str) -> bytes:
 
 
 def seal(seconds: int) -> None:
-    """Lower the limits and give up everything but computing and printing."""
+    """Lower the limits and give up everything but computing and printing.
+
+    OSError where the kernel refuses.
+    """
     import os
     import resource
 

@@ -49,11 +49,14 @@ def setup_engine(wheelhouse: Path | None = None) -> list[str]:
     Raises
     ------
     EngineError
-        When the folder, or pip, is missing, or pip fails.
+        When the folder or its wheels, or pip, is missing, or pip fails.
     """
-    if wheelhouse is not None and not wheelhouse.is_dir():
-        raise EngineError(f"{wheelhouse}: no folder; give the wheelhouse that was built")
-    source = [] if wheelhouse is None else ["--no-index", "--find-links", str(wheelhouse)]
+    source, fix = [], "check the network and that this Python has pip"
+    if wheelhouse is not None:
+        if not any(wheelhouse.glob("*.whl")):
+            raise EngineError(f"{wheelhouse}: no folder of wheels; give the one that was built")
+        source = ["--no-index", "--find-links", str(wheelhouse)]
+        fix = f"{wheelhouse} lacks them for this system and Python: build it again on one like this"
     pins = Pins.read()
     missing = [f"{p}=={v}" for p, v in pins.packages.items() if installed(p) != v]
     if not missing:
@@ -65,8 +68,7 @@ def setup_engine(wheelhouse: Path | None = None) -> list[str]:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise EngineError(
             f"pip could not install {' '.join(missing)} (exit {done.returncode}): "
-            f"{' / '.join(lines[-3:])}; check the network and that this Python has pip, "
-            f"or run: {' '.join(command)}"
+            f"{' / '.join(lines[-3:])}; {fix}, or run: {' '.join(command)}"
         )
     return missing
 

@@ -76,7 +76,10 @@ class AllocatorFact(Record):
 
 
 def release_order(text: str) -> Version:
-    """Order releases and builds alike: ``b8920`` is build 8920."""
+    """Order releases and builds alike: ``b8920`` is build 8920.
+
+    ValueError for what is no version.
+    """
     try:
         return Version(text.removeprefix("b"))
     except InvalidVersion:

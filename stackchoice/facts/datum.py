@@ -6,11 +6,20 @@ import math
 from collections.abc import Mapping
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 T = TypeVar("T")
+NUMBERS = (float | None, int | None)
 
 
 def sure(value: T | None) -> T:
@@ -66,11 +75,23 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+@cache
+def last_day(as_of: str) -> date:
+    """Return the last day that a year, a month or a day can mean; ValueError for what is none."""
+    parts = [int(part) for part in as_of.split("-")]
+    if len(parts) == 3:
+        return date(*parts)
+    year, month = (parts[0], parts[1]) if len(parts) == 2 else (parts[0], 12)
+    following = date(year + month // 12, month % 12 + 1, 1)
+    return following - timedelta(days=1)
+
+
 #: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.
 AsOf = Annotated[
     str,
     BeforeValidator(lambda v: str(v) if isinstance(v, date | int) else v),
     Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$"),
+    AfterValidator(lambda v: last_day(v) and v),
 ]
 
 
@@ -119,6 +140,15 @@ class Datum(Record, Generic[T]):
     evidence: Evidence = Evidence.STATED
     source: Source | None = None
     note: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_switch(cls, given: Any) -> Any:
+        """Refuse yes and no for a number: they would silently be 1 and 0."""
+        value = given.get("value") if isinstance(given, dict) else None
+        if isinstance(value, bool) and cls.model_fields["value"].annotation in NUMBERS:
+            raise ValueError(f"{value} is no number; write one, or null if unknown")
+        return given
 
     @model_validator(mode="after")
     def _defended(self) -> Datum[T]:

@@ -15,7 +15,10 @@ R = TypeVar("R", bound=Record)
 
 
 def read_tree(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
-    """Read one file of a folder of facts into the digest, its sources put in their places."""
+    """Read one file of a folder of facts into the digest, its sources put in their places.
+
+    FactsError where it cannot be.
+    """
     try:
         raw = ordinary(path).read_bytes() if path.stat().st_size <= MAX_FACTS_BYTES else b""
     except OSError as error:
@@ -25,7 +28,10 @@ def read_tree(path: Path, folder: Path, digest: Any) -> dict[str, Any]:
 
 
 def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Replace ``source: key`` by the entry of the file's own ``sources:`` table."""
+    """Replace ``source: key`` by the entry of the file's own ``sources:`` table.
+
+    FactsError where it has none of that key.
+    """
     table = tree.pop("sources", {})
     if not isinstance(table, dict):
         raise FactsError(f"{path}: sources is {shown(table)}; write a mapping of key to source")
@@ -48,7 +54,7 @@ def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def checked(record: type[R], row: Any, path: Path) -> R:
-    """Check one row; what is wrong is said with file, record, field and value."""
+    """Check one row; FactsError says what is wrong with file, record, field and value."""
     try:
         return record.model_validate(row)
     except ValidationError as error:
@@ -63,7 +69,7 @@ def checked(record: type[R], row: Any, path: Path) -> R:
 
 
 def keyed(rows: list[Any], what: str) -> dict[str, Any]:
-    """Return rows by their id, which each must have alone."""
+    """Return rows by their id, which each must have alone; FactsError where two share one."""
     found = {row.id: row for row in rows}
     if len(found) != len(rows):
         twice = sorted({r.id for r in rows if sum(x.id == r.id for x in rows) > 1})
@@ -72,7 +78,7 @@ def keyed(rows: list[Any], what: str) -> dict[str, Any]:
 
 
 def rows_of(tree: dict[str, Any], key: str, path: Path) -> list[Any]:
-    """Return the one list of a file; a misspelt key would silently not be read."""
+    """Return the one list of a file; FactsError for a misspelt key, which would not be read."""
     if strange := [name for name in tree if name != key]:
         raise FactsError(f"{path}: unknown key {shown(strange[0])!r}; write {key}: and sources:")
     if not isinstance(rows := tree.get(key), list):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from stackchoice.errors import FactsError
+from stackchoice.errors import FactsError, known_names
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.config_defaults import (
     ConfigDefaults,
@@ -48,7 +48,7 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import refuse_repeated_keys, shown
+from stackchoice.facts.yaml import YamlError, bounded_text, refuse_repeated_keys, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,6 +89,8 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
 }
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "workspace.yaml", "allocators.yaml")
+#: One's own tables: a hundred thousand rows.
+MAX_TABLE_BYTES = 16 * 2**20
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
 KERNELS = "kernels"
 #: Names the folder of one's own facts where the caller does not.
@@ -158,7 +160,7 @@ class Facts(Record):
         return [row for table in self.tables.get(key, ()) for row in table.rows]
 
     def assumed(self, assumption_id: str) -> float:
-        """Return the middle value of a named assumption."""
+        """Return the middle value of a named assumption; FactsError where it has none."""
         value = self.assumptions[assumption_id].datum.value
         if value is None:
             raise FactsError(f"assumption {assumption_id!r} has no value in data/assumptions.yaml")
@@ -204,8 +206,12 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     (True, 64)
     """
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
-    with no_collector():
-        return _load(Path(folder) if folder else data_dir(), _checked(Path(own)) if own else None)
+    try:
+        with no_collector():
+            overlaid = _checked(Path(own)) if own else None
+            return _load(Path(folder) if folder else data_dir(), overlaid)
+    except YamlError as error:
+        raise FactsError(str(error)) from None
 
 
 def _checked(overlay: Path) -> Path:
@@ -268,13 +274,19 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         ]
     for name, key in TABLES.items():
         read[key] = []
-        if whole or (folder / name).exists():
-            table = Table(path=folder / name, raw=(folder / name).read_bytes())
+        path = folder / name
+        if whole or path.exists():
+            raw = path.read_bytes() if whole else _own_table(path)
+            table = Table(path=path, raw=raw)
             digest.update(name.encode() + b"\0" + table.raw + b"\0")
             read[key] = [table]
             if not whole:
                 table.rows  # noqa: B018 one's own are checked at once
     return read
+
+
+def _own_table(path: Path) -> bytes:
+    return bounded_text(path, MAX_TABLE_BYTES, FactsError, "give a CSV of measurements").encode()
 
 
 def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) -> None:
@@ -291,8 +303,8 @@ def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) ->
     for where, what, name, known in named:
         if name not in known:
             raise FactsError(
-                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; known: "
-                f"{', '.join(sorted(known))}"
+                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; "
+                f"{known_names(name, known, f'{what}s')}"
             )
 
 

@@ -12,6 +12,9 @@ from stackchoice.facts.yaml import shown
 
 T = TypeVar("T")
 
+#: What ``stackchoice facts`` calls the list of a kind of thing.
+KINDS = {"model": "models", "machine": "machines", "engine": "engines", "preset": "workloads"}
+
 
 def named(what: str, name: str, known: Mapping[str, T], more: str = "") -> T:
     """Return what a name stands for.
@@ -27,9 +30,8 @@ def named(what: str, name: str, known: Mapping[str, T], more: str = "") -> T:
         When nothing has that name: the names that were meant, or all.
     """
     if name not in known:
-        raise InputError(
-            f"{what} {shown(name)!r} is not in the fact base; {known_names(name, known)}{more}"
-        )
+        names = known_names(name, known, KINDS.get(what, ""))
+        raise InputError(f"{what} {shown(name)!r} is not in the fact base; {names}{more}")
     return known[name]
 
 

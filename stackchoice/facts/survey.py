@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
-from stackchoice.facts.datum import Evidence, Record
+from stackchoice.facts.datum import Evidence, Record, last_day
 from stackchoice.facts.frame import datum_rows
 from stackchoice.facts.load import Facts
 
@@ -50,13 +50,3 @@ def survey(facts: Facts, today: date, words: str = "") -> list[Known]:
         if all(word in text.lower() for word in words.lower().split()):
             found.append(known)
     return found
-
-
-def last_day(as_of: str) -> date:
-    """Return the last day that a year, a month or a day can mean."""
-    parts = [int(part) for part in as_of.split("-")]
-    if len(parts) == 3:
-        return date(*parts)
-    year, month = (parts[0], parts[1]) if len(parts) == 2 else (parts[0], 12)
-    following = date(year + month // 12, month % 12 + 1, 1)
-    return following - timedelta(days=1)

@@ -147,7 +147,7 @@ def bounded_text(path: Path, limit: int, refused: type[StackchoiceError], fix: s
         with ordinary(path).open("rb") as file:  # it may grow meanwhile
             raw = file.read(limit + 1)
         if len(raw) > limit:
-            raise refused(f"{path}: too large; a file of {limit} bytes is the limit")
+            raise refused(f"{path}: too large ({limit:,} bytes are the limit); {fix}")
         return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         reason = getattr(error, "strerror", "no such name")
@@ -175,7 +175,8 @@ def _parsing(path: Path) -> Iterator[None]:
 
 def _mapping(tree: Any, path: Path) -> dict[str, Any]:
     if not isinstance(tree, dict):
-        raise YamlError(f"{path}: holds {type(tree).__name__}, not a mapping of keys to values")
+        what = "nothing" if tree is None else "a list" if isinstance(tree, list) else "one value"
+        raise YamlError(f"{path}: holds {what}, not keys and values; write `key: value` lines")
     return tree
 
 

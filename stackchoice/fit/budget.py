@@ -75,6 +75,8 @@ def batched_tokens(
 ) -> int:
     """``max_num_batched_tokens`` of a server when it is not set: by the device's memory.
 
+    UnknownRuleError where that is not given.
+
     Every A100 takes the small figure, and newer releases the GB10 too (compute capability 12.1).
     Source: vLLM ``arg_utils.py``.
     """

@@ -259,6 +259,8 @@ class _Sizes:
 def share(heads: int, tp: int) -> int:
     """Heads of one device: an even share, or one repeated head where there are fewer than devices.
 
+    UnknownCacheError where neither comes out even.
+
     Source: vLLM ``ModelConfig.get_num_kv_heads``.
     """
     if heads % tp and tp % heads:
@@ -270,7 +272,10 @@ def share(heads: int, tp: int) -> int:
 
 
 def even(values: int, heads: int, tp: int) -> int:
-    """Values of one device where every head is as large as the others."""
+    """Values of one device where every head is as large as the others.
+
+    UnknownCacheError where they do not divide.
+    """
     if heads % tp:
         raise UnknownCacheError(f"{heads} state heads do not divide over {tp} devices")
     return values // tp

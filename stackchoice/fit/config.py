@@ -65,7 +65,7 @@ def read(text: dict[str, Any], key: str) -> Any:
 
 
 def need(text: dict[str, Any], key: str) -> int:
-    """Return a positive whole number of the config, or say which key is missing."""
+    """Return a positive whole number of the config; UnknownCacheError says which key is missing."""
     value = read(text, key)
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise UnknownCacheError(
@@ -81,7 +81,10 @@ def whole(text: dict[str, Any], key: str) -> int | None:
 
 
 def counted(text: dict[str, Any], key: str, length: int) -> list[Any]:
-    """Return a per-layer list of the config, which must have one entry per layer."""
+    """Return a per-layer list of the config, which must have one entry per layer.
+
+    UnknownCacheError where it has not.
+    """
     values = list(text[key])
     if len(values) < length:
         raise UnknownCacheError(

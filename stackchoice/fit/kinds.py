@@ -35,7 +35,10 @@ def refuse_unread(text: dict[str, Any]) -> None:
 
 
 def layer_counts(text: dict[str, Any]) -> dict[str, int]:
-    """Count layers by kind: from the lists, patterns and intervals that a config may have."""
+    """Count layers by kind: from the lists, patterns and intervals that a config may have.
+
+    UnknownCacheError where layers share a cache and nothing says which.
+    """
     layers = need(text, "num_hidden_layers")
     own = owners(text, layers)
     for key in ("layer_types", "layers_block_type"):

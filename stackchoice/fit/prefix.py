@@ -92,6 +92,8 @@ def prefix_hit(
 ) -> Hit:
     """Return what vLLM's prefix cache gives for one prompt: never all, its last token is computed.
 
+    UnknownRuleError for another engine, or without the lengths that decide.
+
     A prompt that only shares a beginning finds no state of a hybrid model, whatever its length.
     """
     if launch.need("rule") != "block_groups":

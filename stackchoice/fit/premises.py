@@ -68,6 +68,8 @@ def check_premises(
 ) -> PremiseCheck:
     """Test every premise about which layers hold a cache against what a vLLM start printed.
 
+    UnknownRuleError for the figures of another engine.
+
     Parameters
     ----------
     printed_tokens

@@ -14,7 +14,10 @@ from stackchoice.fit.config import head_dim, need
 
 
 def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
-    """Return the fields of the recurrent layers of a config ([] when it has none)."""
+    """Return the fields of the recurrent layers of a config ([] when it has none).
+
+    UnknownCacheError where their state is not known.
+    """
     if not layers:
         return []
     if text.get("model_type") in config_keys().lightning or text.get("attn_type_list"):

@@ -88,6 +88,8 @@ def pool_verdict(
 ) -> Verdict:  # fmt: skip
     """Judge a server with one pool (vLLM, SGLang) by the memory it found for its cache.
 
+    UnknownRuleError where that is not given, nor blocks.
+
     ``blocks`` is a user's own number of blocks, which skips the engine's length check. A model
     with states needs a block for each request that may run, where graphs are captured.
     """

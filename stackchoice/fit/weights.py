@@ -31,6 +31,8 @@ def weights_bytes(
 ) -> int:
     """Return the bytes of weights on each of ``tp`` devices.
 
+    UnknownRuleError where neither bytes nor the parameters that decide are known.
+
     Parameters
     ----------
     encoding

@@ -80,7 +80,10 @@ def import_results(
 
 
 def read_runs(text: str, name: str) -> list[Run]:
-    """Read every run of a text, whichever of the known formats it has."""
+    """Read every run of a text, whichever of the known formats it has.
+
+    InputError where it has none.
+    """
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

@@ -33,7 +33,10 @@ _LIMITS = Limits(connect_s=10, idle_s=10, total_s=30)
 
 @contextmanager
 def reference_server(script: Script) -> Iterator[Endpoint]:
-    """Run the reference server in a process of its own; give its address."""
+    """Run the reference server in a process of its own; give its address.
+
+    EngineError where it does not start.
+    """
     process = spawn("stackchoice.load.reference", script.model_dump_json(), stdout=subprocess.PIPE)
     try:
         assert process.stdout

@@ -331,7 +331,7 @@ def _both_clocks() -> tuple[int, int]:
 
 
 def serve(script: Script, port: int = 0) -> None:
-    """Print the address, then serve until interrupted."""
+    """Print the address, then serve until interrupted; EngineError where the port cannot be had."""
     try:
         server = ReferenceServer(script, port)
     except OSError as error:

@@ -38,7 +38,10 @@ class Panel(ipywidgets.VBox):
                           self.view])  # fmt: skip
 
     def set(self, name: str, text: str) -> None:
-        """Put a value into one field, exactly as typing it does."""
+        """Put a value into one field, exactly as typing it does.
+
+        InputError for no field, or no choice of its list.
+        """
         if name not in self.fields:
             raise InputError(f"no field {name!r}; it is one of: {', '.join(self.fields)}")
         try:

@@ -112,7 +112,7 @@ class Report:
         return score_public(MEMORY_ASKS, self.facts)
 
     def section(self, name: str) -> Section:
-        """Render one section of :data:`SECTIONS`."""
+        """Render one section of :data:`SECTIONS`; ReportError for another name."""
         if name not in SECTIONS:
             raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
         return Section(name, render(name, name=name, heading=SECTIONS[name], **self._context))

@@ -22,7 +22,7 @@ MAX_SHARDS = 10_000
 
 
 def refuse(path: Path | str, what: str, fix: str) -> NoReturn:
-    """Raise the one error of this room: file, reason, fix, each safe to print."""
+    """Raise CheckpointError, the one error of this room: file, reason, fix, each safe to print."""
     raise CheckpointError(f"{shown(str(path), 300)}: {shown(what, 300)}; {fix}")
 
 

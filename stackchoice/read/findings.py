@@ -60,7 +60,10 @@ class Finding(Record):
 def finding(
     code: str, text: str, *said: tuple[str, object], kind: Kind = "contradiction"
 ) -> Finding:
-    """Return a finding; ``said`` are pairs of a place and what it says."""
+    """Return a finding; ``said`` are pairs of a place and what it says.
+
+    KeyError for a code that is not listed.
+    """
     if code not in CODES:
         raise KeyError(code)
     return Finding(code=code, kind=kind, text=text, where=[w for w, _ in said],

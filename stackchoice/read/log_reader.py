@@ -147,7 +147,10 @@ def read_lines(
     engine: str | None = None,
     hardware: Hardware | None = None,
 ) -> LogReading:
-    """Read a log from its lines: see :func:`read_log`."""
+    """Read a log from its lines: see :func:`read_log`.
+
+    InputError for an engine whose log is not known.
+    """
     languages = load_languages()
     if engine is not None and engine not in languages:
         known = ", ".join(sorted(languages))
@@ -169,7 +172,8 @@ def read_lines(
     notes += [late] if late else []
     notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
     if not (boots or notes):
-        notes = ["no line of a known engine was found" if count else "empty"]
+        what = "no line of a known engine was found" if count else "empty"
+        notes = [f"{what}; give all that a server printed, from its start"]
     engines = [r.language.engine for r in kept]
     return LogReading(lines=count, engines=engines, boots=boots, notes=notes)
 

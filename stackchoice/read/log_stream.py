@@ -16,6 +16,8 @@ from stackchoice.facts.yaml import ordinary, shown
 
 #: Longer lines are cut: a dump of a configuration has some tens of thousands of characters.
 LINE_LIMIT = 65_536
+#: Beyond this a line is no line of a log, and not worth the reading.
+LONGEST = 2**28
 #: A compressed file may unpack to anything; reading stops here and says so.
 UNPACKED_LIMIT = 64 * 2**30
 COLOUR = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
@@ -97,8 +99,11 @@ def _bounded(text: TextIO, limit: int | None) -> Iterator[str]:
         while line := text.readline(LINE_LIMIT):
             yield line
             done += len(line)
+            start = done
             while not line.endswith("\n") and (line := text.readline(LINE_LIMIT)):
                 done += len(line)  # the rest of a line that is too long
+                if done - start > LONGEST:
+                    raise LogError("a line of more than 256 MiB: no log; give a server's output")
             if limit is not None and done > limit:
                 return
     except (OSError, EOFError, UnicodeError, zlib.error) as error:  # broken or ends early

@@ -44,7 +44,10 @@ BOUNDS = {
 
 
 def scenario_path(name: str | Path) -> Path:
-    """Return the file for a path or for the bare name of a scenario that ships with us."""
+    """Return the file for a path or for the bare name of a scenario that ships with us.
+
+    ScenarioError where it is neither.
+    """
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or os.path.exists(path):
         return path
@@ -81,7 +84,10 @@ def load_scenario(name: str | Path) -> Scenario:
 
 
 def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
-    """Check a parsed mapping into a :class:`Scenario` (``where`` names it in errors)."""
+    """Check a parsed mapping into a :class:`Scenario` (``where`` names it in errors).
+
+    ScenarioError says what is wrong, and where.
+    """
     try:
         return Scenario.model_validate(_plain(tree))
     except ValidationError as error:

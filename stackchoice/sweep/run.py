@@ -11,7 +11,7 @@ from typing import Any
 
 from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm
 from stackchoice.confirm.passport import PassportError
-from stackchoice.errors import EngineError, InputError, StackchoiceError
+from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.write import text_at, write_whole
 from stackchoice.load.untrusted import parse_json
 from stackchoice.sweep.design import Arm, Design, Setting
@@ -203,6 +203,6 @@ def check_engine_knobs(names: Sequence[str], allowed: Sequence[str]) -> None:
     """
     unknown = [name for name in names if name not in allowed]
     if unknown:
-        raise StackchoiceError(
+        raise InputError(
             f"knob {unknown[0]!r}: the engine has none of that name; it has {', '.join(allowed)}"
         )

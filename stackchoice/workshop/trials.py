@@ -141,7 +141,10 @@ def run(*names: str, source: str | None = None) -> Trials:
 
 
 def source_of(source: str | None = None) -> str:
-    """Return ``engine`` or ``recorded``: what was asked for, else what is possible."""
+    """Return ``engine`` or ``recorded``: what was asked for, else what is possible.
+
+    InputError for another word.
+    """
     wanted = source or os.environ.get(VARIABLE) or "auto"
     if wanted not in SOURCES:
         raise InputError(f"{VARIABLE} {shown(wanted)!r}: give one of {', '.join(SOURCES)}")

@@ -33,6 +33,8 @@ def cells(
 ) -> Cells:  # fmt: skip
     """Return the cells for a context that ``sequences`` share.
 
+    UnknownRuleError for sparse attention.
+
     Parameters
     ----------
     context

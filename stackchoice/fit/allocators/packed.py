@@ -20,7 +20,10 @@ FLOAT32_BYTES = 4
 
 
 def packed_groups(launch: Launch, block: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the fields of the groups and the bytes of one block over all of them."""
+    """Return the fields of the groups and the bytes of one block over all of them.
+
+    UnknownRuleError for a cache type or pages that nobody read.
+    """
     memory, text = launch.memory, text_config(launch.config)
     form = memory.kv_format("fp8_ds_mla")
     if (launch.kv_dtype or "fp8") not in ("fp8", "fp8_e4m3", "fp8_ds_mla") or form is None:

@@ -37,7 +37,7 @@ class Launch(Record):
         return self.memory.fact(self.engine, key, self.version, family).value
 
     def need(self, key: str, family: str = "") -> Any:
-        """Return the behaviour, or say that nobody read it for this release."""
+        """Return the behaviour; UnknownRuleError where nobody read it for this release."""
         datum = self.memory.fact(self.engine, key, self.version, family)
         if datum.value is None:
             why = f": {datum.note}" if datum.note else ""
@@ -58,7 +58,10 @@ class Launch(Record):
 
     @property
     def context_tokens(self) -> int:
-        """The length one request may reach: as set, else what the model was trained for."""
+        """The length one request may reach: as set, else what the model was trained for.
+
+        UnknownRuleError where neither is said.
+        """
         names = ("max_model_len", "context_length", "num_ctx", "n_ctx", "max_seq_len")
         stated = next((self.settings[n] for n in names if self.settings.get(n)), None)
         length = stated or text_config(self.config).get("max_position_embeddings")
@@ -95,7 +98,10 @@ class Launch(Record):
 
     @property
     def stored_dtype(self) -> str | None:
-        """The cache type as it is stored: some engines turn a type into a record of their own."""
+        """The cache type as it is stored: some engines turn a type into a record of their own.
+
+        UnknownRuleError for a type that the engine does not have.
+        """
         asked = self.kv_dtype or self.fact("kv_dtype")
         form = self.memory.kv_format(asked) if asked else None
         if form is not None and form.engines and self.engine not in form.engines:
@@ -108,7 +114,7 @@ class Launch(Record):
         return asked
 
     def refuse_mixed_index(self) -> None:
-        """Refuse an index beside states or windows, and one of pooled keys: no rule was read."""
+        """UnknownRuleError for an index beside states or windows, or one of pooled keys."""
         rows = [row for row in self.layers if row.kind in INDEXES]
         mixed = self.family in ("hybrid", "sliding")
         if rows and (mixed or any(row.ratio > 1 for row in rows)):

@@ -20,7 +20,10 @@ def step_tokens(launch: Launch) -> int:
 
 
 def sequence_bytes(launch: Launch, tokens: int) -> int:
-    """Bytes of one sequence, its growing part rounded up to the step."""
+    """Bytes of one sequence, its growing part rounded up to the step.
+
+    UnknownRuleError where compressors keep a state.
+    """
     if launch.family == "compressed":
         raise UnknownRuleError(f"the compressors' own state in {launch.engine} was not read")
     step = step_tokens(launch)

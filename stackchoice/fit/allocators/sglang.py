@@ -43,6 +43,8 @@ class Pools:
 def pools(launch: Launch, memory_bytes: int) -> Pools:
     """Divide the memory found for the cache.
 
+    UnknownRuleError for compressed layers.
+
     Hybrid models: state gets ``ratio / (1 + ratio)`` of it, one slot goes to padding, and a
     running request holds several slots with prefix reuse (radix cache) on. Sliding models: the
     window pool is a fixed ratio of the full pool, whatever the window.
