@@ -171,6 +171,12 @@ def describe_sizing(found: Sizing) -> str:
     ]
     if found.bytes_per_sequence is not None:
         lines.append(f"  one sequence: {found.bytes_per_sequence:,} B (computed)")
+    over = found.rows[0].bytes_per_sequence
+    if over and found.bytes_per_sequence and over > found.bytes_per_sequence:
+        lines.append(
+            f"  over {found.devices} devices it takes {over:,} B (computed): what does not divide is "
+            "on each"
+        )
     if found.workspace:
         lines.append(f"  {found.workspace}")
     shared = f" of all {found.devices} devices' memory" if found.devices > 1 else ""

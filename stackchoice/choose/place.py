@@ -11,8 +11,9 @@ from stackchoice.choose.case import Case
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
-from stackchoice.fit import CacheLayout, cache_layout, usable_bytes
+from stackchoice.fit import CacheLayout, usable_bytes
 from stackchoice.fit.admissions import replica_launch, workspaces_of
+from stackchoice.fit.cache import held_layout
 from stackchoice.fit.cures import DEVICES
 from stackchoice.fit.memory import GB
 from stackchoice.fit.workspace import Start
@@ -102,16 +103,22 @@ def stated_size(gigabytes: float, origin: str) -> Datum[int]:
     )
 
 
-def layout_of(model: Model, case: Case) -> tuple[CacheLayout | None, str]:
-    """Return the layout of a model's cache, or why it is not known."""
+def layout_of(
+    model: Model, case: Case, devices: int = 1, engine: str = ""
+) -> tuple[CacheLayout | None, str]:
+    """Return the layout of a model's cache on a replica, or why it is not known.
+
+    Of the model itself on one device, and with an engine that gives each device whole layers.
+    """
+    spread = 1 if case.facts.speed_classes.splits_by_layer(engine) else devices
 
     def read() -> tuple[CacheLayout | None, str]:
         try:
-            return cache_layout(model.config.value or {}, memory=case.facts.memory), ""
+            return held_layout(model.config.value or {}, spread, memory=case.facts.memory), ""
         except UnknownCacheError as error:
             return None, str(error)
 
-    return case.recall(("layout",), lambda _: read())
+    return case.recall(("layout", spread), lambda _: read())
 
 
 def _at_once(place: Place, case: Case) -> dict[str, int]:

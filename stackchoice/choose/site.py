@@ -56,6 +56,7 @@ class Site(Place):
     """
 
     layout: CacheLayout | None
+    held: CacheLayout | None
     cache_note: str
     row: FitRow
     workspace: Datum[int]
@@ -128,13 +129,14 @@ def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
 
 
 def site_of(place: Place, case: Case, engine: str = "") -> Site:
-    """Return the numbers of question 1 at a place: with an engine's workspace, or the widest."""
+    """Return the numbers of question 1 at a place: of an engine, or of that which takes least."""
     return case.recall(("site", place.number, engine), lambda here: _site(place, here, engine))
 
 
 def _site(place: Place, case: Case, engine: str) -> Site:
     artifact, context = place.artifact, case.flow.context_tokens
     layout, note = layout_of(place.model, case)
+    held, _ = layout_of(place.model, case, place.devices, engine)
     spaces = workspaces(place, case, *([engine] if engine else []))
     taken = spaces[engine] if engine else lightest(
         spaces, place.model.config.value or {}, case.facts, artifact.format
@@ -144,10 +146,10 @@ def _site(place: Place, case: Case, engine: str) -> Site:
         memory_bytes=usable_bytes(place.machine, place.devices),
         weights_bytes=artifact.weights_bytes,
         workspace_bytes=taken,
-        bytes_per_sequence=(layout and context and layout.bytes_per_sequence(context)) or None,
+        bytes_per_sequence=(held and context and held.bytes_per_sequence(context)) or None,
         note=note,
     )
-    return Site(**vars(place), layout=layout, cache_note=note, row=row, workspace=taken,
+    return Site(**vars(place), layout=layout, held=held, cache_note=note, row=row, workspace=taken,
                 engine=engine)  # fmt: skip
 
 

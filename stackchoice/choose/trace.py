@@ -39,7 +39,8 @@ def fit_numbers(main: Answer) -> Fit:
         )  # fmt: skip
     layout, devices = site.layout, site.devices
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
-    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
+    held = site.held.bytes_per_sequence(context) if site.held and context else None
+    rows = [fit_row(**asked, bytes_per_sequence=held) for asked in budgets(case, site)]
     here = (site.artifact.label, site.machine.name, devices)
     refused = {
         c.engine: c.reason for c in main.candidates

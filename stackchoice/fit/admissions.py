@@ -84,6 +84,8 @@ def lightest(
 
     What a budget is worked out with where no engine is asked about; each engine's own follows it.
     """
+    if len(spaces) == 1:
+        return next(iter(spaces.values()))
     known = {e: taken for e, taken in spaces.items() if taken.value is not None}
     able = {
         e: taken for e, taken in known.items()

@@ -10,7 +10,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admissions import AdmissionRow, admission_rows, lightest, workspaces_of
-from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
+from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout, held_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.cures import Cures, Situation, cures
 from stackchoice.fit.measured import MeasuredRate
@@ -86,6 +86,8 @@ def size(
     config = model.config.value or {}
     layout, unread = _layout(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
+    whole = any(facts.speed_classes.splits_by_layer(engine) for engine in engines or [])
+    held = layout and held_layout(config, 1 if whole else devices, kv_dtype, memory=facts.memory)
     limit, beyond = model.context_tokens.value, ""
     if limit is not None and context_tokens > limit:
         beyond = (
@@ -102,7 +104,7 @@ def size(
     shared: dict[str, Any] = {
         "weights_bytes": artifact.weights_bytes,
         "workspace_bytes": taken,
-        "bytes_per_sequence": per_sequence,
+        "bytes_per_sequence": held and held.bytes_per_sequence(context_tokens),
     }
     usable = usable_bytes(machine, devices)
     notes = "; ".join(text for text in (note, usable.note) if text)

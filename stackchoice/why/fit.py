@@ -53,10 +53,10 @@ def memory(at: Decided) -> Whys:
 
 def _sequence(at: Decided, work: Working, site: Any, context: int | None) -> Any:
     """Write down the bytes of one sequence, by kinds of layers as the model's config has them."""
-    if site.layout is None or not context:
+    if site.held is None or not context:
         return None
     length = at.said(work, "workload.context_tokens")
-    layout = _telling(work, site.layout, site.model.config)
+    layout = _telling(work, site.held, site.model.config)
     return work.step("one sequence", layout.bytes_per_sequence(length), "B")
 
 
@@ -85,7 +85,7 @@ def admissions(at: Decided) -> Whys:
     if site is None or not context:
         return
     devices = site.devices
-    per_sequence = site.layout.bytes_per_sequence(context) if site.layout else None
+    per_sequence = site.held.bytes_per_sequence(context) if site.held else None
     rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(at.case, site)]
     found: dict[str, list[AdmissionRow]] = {}
     for row in admission_rows(
