@@ -174,8 +174,8 @@ def describe_sizing(found: Sizing) -> str:
     over = found.rows[0].bytes_per_sequence
     if over and found.bytes_per_sequence and over > found.bytes_per_sequence:
         lines.append(
-            f"  over {found.devices} devices it takes {over:,} B (computed): what does not divide is "
-            "on each"
+            f"  over {found.devices} devices it takes {over:,} B (computed): what does not divide "
+            "is on each"
         )
     if found.workspace:
         lines.append(f"  {found.workspace}")
