@@ -41,10 +41,11 @@ lowest: $(READY)
 	.venv-lowest/bin/python -m pytest $(CORE) --deselect \
 		tests/test_passport.py::test_the_published_schema_is_current_and_describes_what_is_written
 
-# The committed samples: the worked case in each format.
+# The committed samples: the worked case in each format, and the report notebook with its outputs.
 sample: $(READY)
 	$(BIN)/stackchoice report json-chat -o reports/sample.html reports/sample.json \
 		reports/sample.md reports/sample.pdf
+	$(BIN)/python -m stackchoice.present.sample reports/sample.ipynb
 
 # The reference of the command line, from its own help.
 docs: $(READY)

@@ -6,8 +6,6 @@
 'SGLang'
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

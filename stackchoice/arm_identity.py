@@ -1,7 +1,5 @@
 """What is known of an arm beside its endpoint: the engine's log, the checkpoint, declarations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ arrivals (or lengths) wait longer by the factor of Allen and Cunneen, ``(ca² + 
 Formulas: Erlang's B recursion and his C; Little's law.
 """
 
-from __future__ import annotations
-
 import math
 
 from stackchoice.facts.datum import Record

@@ -1,7 +1,5 @@
 """A confirmation plan carried out: each number as predicted and as measured. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """From a scenario to a live run: predict first, measure second, then compare the two."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -22,7 +20,7 @@ from stackchoice.confirm import (
     probe_machine,
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
-from stackchoice.confirm.passport import PassportError
+from stackchoice.confirm.passport import Lengths, PassportError
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
@@ -68,6 +66,7 @@ def confirm_all(
     resume: bool = False,
     reference: Passport | None = None,
     runner_path: Path | None = None,
+    pid: int | None = None,
     log: Path | None = None,
     out: Path = Path("reports"),
     cancel: threading.Event | None = None,
@@ -96,6 +95,8 @@ def confirm_all(
         Passport of the same model on a stack that is trusted, for the canaries.
     runner_path
         Program or environment of the runner that the plan names.
+    pid
+        Process of a server of this machine that was started elsewhere.
     log
         The engine's log, for the kernels that really ran; an engine started here has its own.
     out
@@ -139,7 +140,7 @@ def confirm_all(
                 running, plan=load, prediction=prediction, machine=machine,
                 arm=f"{name}{suffix}", identity=identity,
                 raw_path=out / f"{name}{suffix}.raw.jsonl" if keep_raw else None,
-                resume=resume, reference=reference, cancel=cancel, runner_path=runner_path,
+                resume=resume, reference=reference, cancel=cancel, runner_path=runner_path, pid=pid,
                 on_progress=None if on_line is None else lambda p: on_line(_line(p)),
             )  # fmt: skip
             passport = passport if keep_raw else without_texts(passport)
@@ -225,6 +226,11 @@ def describe(passport: Passport, path: Path) -> str:
         ("end to end", results.end_to_end_s, "ms", 1000),
     ):
         lines.append(f"measured {label}: {_spread(spread, unit, scale)}")
+    protocol = passport.protocol
+    asked = protocol.output_lengths or Lengths()
+    lines.append(f"answers: {asked.asked or 'length unknown'}; {protocol.output_tokens or 'none'} "
+                 "tokens")  # fmt: skip
+    lines.append(f"prefix cache: {protocol.prefix_cache_state or 'unknown'}")
     passed = sum(c.result == "passed" for c in passport.validity.canaries_before)
     lines.append(
         f"canaries: {passed} of {len(passport.validity.canaries_before)} passed "
@@ -292,7 +298,7 @@ def _interval(found: Interval) -> str:
 
 
 def _line(progress: Progress) -> str:
-    return shown_lines(f"[{progress.done}/{progress.total}] {progress.step}: {progress.text}")
+    return shown_lines(f"[{progress.done}/{progress.total}] {progress.text}")
 
 
 def _spread(spread: Spread | None, unit: str, scale: float) -> str:

@@ -1,7 +1,5 @@
 """What works on this machine: each item tried for real, with the fix where it fails."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

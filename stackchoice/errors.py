@@ -1,7 +1,5 @@
 """The errors meant for the user. Each text says the value, why it is wrong, and the fix."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The kernel path by name, for the command line: an engine on a machine, or a file anywhere."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A log by name: the machine and the checkpoint of the fact base that it belongs to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Where the notebooks are: in a checkout they are edited in place, else copied out first."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Question 3, ops capacity: who upgrades, who watches p99, who is awake; people per path."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

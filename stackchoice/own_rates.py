@@ -1,7 +1,5 @@
 """Rates of one's own: a table, or the passport of a measured arm, read for one set-up."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """Passports by name or path: shipped ones, one's own, and results of other harnesses."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

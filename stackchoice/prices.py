@@ -4,8 +4,6 @@ Read offline and only when asked for. A list that disagrees is shown beside ours
 nothing; one that does not know an offer says nothing about it, and never a zero.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Literal
@@ -15,12 +13,12 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.prices import Offer, Seller
 
 PACKAGE = "genai-prices"
-#: Key of the package's prices -> our name for the same charge.
+#: Key of the package's prices -> our name for the same charge, and our field of it.
 CHARGES = {
-    "input_mtok": "input",
-    "cache_read_mtok": "cached input",
-    "cache_write_mtok": "cache write",
-    "output_mtok": "output",
+    "input_mtok": ("input", "input_usd_per_mtok"),
+    "cache_read_mtok": ("cached input", "cached_input_usd_per_mtok"),
+    "cache_write_mtok": ("cache write", "cache_write_usd_per_mtok"),
+    "output_mtok": ("output", "output_usd_per_mtok"),
 }
 #: A second list may round: prices nearer than this share of the larger agree.
 SAME = Decimal("0.001")
@@ -84,29 +82,24 @@ def quotes(facts: Facts, model_id: str, on: date) -> tuple[list[Quote], str]:
 def _compared(seller: Seller, offer: Offer, theirs: Any, when: datetime, label: str) -> list[Quote]:
     listed = theirs.get_prices(when)
     by_hour = _moves_within_a_day(theirs)
-    ours = {
-        "input": offer.price.input_usd_per_mtok,
-        "cached input": offer.price.cached_input_usd_per_mtok,
-        "cache write": offer.price.cache_write_usd_per_mtok,
-        "output": offer.price.output_usd_per_mtok,
-    }
     rows = []
-    for key, charge in CHARGES.items():
+    for key, (charge, field) in CHARGES.items():
+        ours: Decimal | None = getattr(offer.price, field)
         their: Any = getattr(listed, key, None)
         tiered = their is not None and not isinstance(their, Decimal)
         if tiered:
             their = their.base
-        if ours[charge] is None and their is None:
+        if ours is None and their is None:
             continue
         notes = ["first tier"] if tiered else []
         if by_hour:
             notes.append("theirs moves with the hour; at noon UTC here")
         rows.append(
             Quote(
-                seller=seller.name, sold_as=offer.sold_as, charge=charge, ours=ours[charge],
+                seller=seller.name, sold_as=offer.sold_as, charge=charge, ours=ours,
                 ours_source=offer.price.source.label, ours_as_of=offer.price.starts,
                 theirs=their, theirs_source=label,
-                verdict=_verdict(ours[charge], their, PACKAGE in offer.price.source.label),
+                verdict=_verdict(ours, their, PACKAGE in offer.price.source.label),
                 note="; ".join(notes),
             )
         )  # fmt: skip

@@ -1,7 +1,5 @@
 """Question 1 by name: a model of the fact base or a file, a machine, a context; and its text."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from stackchoice.facts import Datum, Evidence, Facts, load_facts
 from stackchoice.facts.links import path_over
 from stackchoice.facts.names import artifact_named, named
 from stackchoice.facts.records import Artifact, Model
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import shown, shown_lines
 from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing, size
 from stackchoice.own_rates import own_rates
@@ -215,4 +213,4 @@ def describe_sizing(found: Sizing) -> str:
                 f"({cure.admission.evidence.value}){freed}; {cure.note}"
             )
         lines += [f"  {what} falls: {why}" for what, why in cures.fell.items()]
-    return "\n".join(lines)
+    return shown_lines(*lines)

@@ -5,8 +5,6 @@ whose predicates hold; two pushes that disagree are shown as a conflict, never a
 Every predicate is true, false or unknown (None), and unknown stays unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container
 from typing import Literal
 
@@ -188,14 +186,8 @@ def _machines(test: Callable[[Machine], bool]) -> Callable[[Situation], bool | N
     return lambda s: all(test(m) for m in s.machines) if s.machines else False
 
 
-def _one_user(s: Situation) -> bool | None:
-    users = s.point["workload.users"]
-    return None if users is None else users == 1
-
-
-def _many_users(s: Situation) -> bool | None:
-    users = s.point["workload.users"]
-    return None if users is None else users >= s.thresholds["many_users"]
+def _users(test: Callable[[float, Situation], bool]) -> Callable[[Situation], bool | None]:
+    return lambda s: None if (users := s.point["workload.users"]) is None else test(users, s)
 
 
 def _shared_prefix(s: Situation) -> bool | None:
@@ -229,8 +221,8 @@ def _no_rotation(s: Situation) -> bool | None:
 
 #: The vocabulary of ``when`` and ``unless`` in ``data/rules.yaml``.
 PREDICATES: dict[str, Callable[[Situation], bool | None]] = {
-    "one_user": _one_user,
-    "many_users": _many_users,
+    "one_user": _users(lambda users, _: users == 1),
+    "many_users": _users(lambda users, s: users >= s.thresholds["many_users"]),
     "shared_prefix_heavy": _shared_prefix,
     "json_schema": _input("workload.json_schema"),
     "reference_run": lambda s: s.scenario.workload.purpose == "reference run",

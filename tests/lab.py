@@ -1,7 +1,5 @@
 """JupyterLab as ``stackchoice lab`` starts it, and one notebook of it in Chromium, offline."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import socket
@@ -56,6 +54,35 @@ DARK = """async () => {
   await window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'});
 }"""
 
+#: Puts every cell on the page, not only those in sight.
+ALL_CELLS = """() => {
+  const {content} = window.jupyterapp.shell.currentWidget;
+  content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
+}"""
+#: What of the outputs is wider than its place or scrolls sideways, and text below a size.
+UNREADABLE = """least => {
+  const found = [], said = e => (e.textContent ?? '').trim().slice(0, 60);
+  for (const output of document.querySelectorAll('.jp-OutputArea-output')) {
+    const right = output.getBoundingClientRect().right;
+    for (const e of [output, ...output.querySelectorAll('*')]) {
+      const scrolls = ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
+      if (scrolls && e.clientWidth && e.scrollWidth > e.clientWidth + 2)
+        found.push(['scrolls', e.className, said(e)]);
+      if (e.matches('table, svg, select, input') && e.getBoundingClientRect().right > right + 2)
+        found.push(['too wide', e.tagName, said(e)]);
+    }
+    const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const e = texts.currentNode.parentElement, matrix = e.getScreenCTM?.();
+      if (!texts.currentNode.data.trim() || !e.checkVisibility() || e.closest('.hidden')) continue;
+      const scale = matrix ? Math.hypot(matrix.a, matrix.b) : 1;
+      if (parseFloat(getComputedStyle(e).fontSize) * scale < least && !e.closest('option, title'))
+        found.push(['too small', e.tagName, said(e)]);
+    }
+  }
+  return found;
+}"""
+
 
 @dataclass
 class Notebook:
@@ -101,6 +128,13 @@ class Notebook:
         field = self.page.get_by_label(label, exact=True)
         field.fill(text)
         field.press("Enter")
+
+    def unreadable(self, least_px: float) -> list[Any]:
+        """Return what of any output is too wide for its place, or has text below a size."""
+        self.page.evaluate(ALL_CELLS)
+        self.page.locator(".jp-Cell").last.wait_for(state="attached")
+        self.settle()
+        return self.page.evaluate(UNREADABLE, least_px)
 
     def settle(self) -> None:
         """Wait until the page shows what the kernel makes of everything that was put in."""

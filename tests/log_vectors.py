@@ -450,4 +450,31 @@ Generation: 100 tokens, 45.210 tokens-per-sec
 Peak memory: 4.312 GB
 mlx_lm done
 """, {"~prompt_tokens_per_s": 61.432, "~generation_tokens_per_s": 45.21, "~peak_gb": 4.312}, []),
+    # kinds of lines, each alone
+    ("settings of a draft model do not stand for the target's", "vllm",
+     """Initializing a V1 LLM engine (v0.22.0) with config: model='target', speculative_config=SpeculativeConfig(method='dflash', model='drafter', num_spec_tokens=6), max_seq_len=4096
+""", {"model": "target", "num_speculative_tokens": 6}, []),
+    ("the memory of LFM2.5-1.2B on 16 GiB after the start of vLLM 0.26.0", "vllm",
+     """Free memory on device (15.89/16.0 GiB) on startup. Desired GPU memory utilization is (0.95, 15.2 GiB). Actual usage is 0.88 GiB for weight, 0.26 GiB for peak activation, -0.16 GiB for non-torch memory, and 0.24 GiB for CUDAGraph memory. Replace [...] memory. Current kv cache memory in use is 13.33 GiB.
+""", {"weights_gib": 0.88, "activation_peak_gib": 0.26, "non_torch_gib": -0.16,
+      "memory_for_cache_gib": 13.33}, []),
+    ("a pool with sliding layers", "sglang",
+     "SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n",
+     {"pool_tokens": 997846}, []),
+    ("a pool with compressed layers", "sglang",
+     "DSV4 pool sizes: full=852992, swa=85248, c4=213248, c128=6664, c4_state=5328\n",
+     {"pool_tokens": 852992}, []),
+    ("Gemma 4 E4B: the sliding pool is printed first, the server's tokens are the full one's",
+     "sglang",
+     """KV Cache is allocated. dtype: torch.bfloat16, #tokens: 644444, K size: 21.51 GB, V size: 21.51 GB
+KV Cache is allocated. dtype: torch.bfloat16, #tokens: 805556, K size: 10.76 GB, V size: 10.76 GB
+SWAKVPool mem usage: 64.54 GB, swa size: 644444, full size: 805556
+""", {"pool_tokens": 805556, "pool_gib": 64.54}, []),
+    ("the log itself may tell the chip", "llama.cpp",
+     """  Device 0: NVIDIA GeForce RTX 5090, compute capability 12.0, VMM: yes
+load_tensors: offloaded 1/1 layers to GPU
+""", {"compute_capability": "12.0"}, []),
+    ("an AMD chip is no compute capability", "ollama",
+     """time=x source=types.go:42 msg="inference compute" id=0 library=rocm variant="" compute=gfx1100 driver=6.3 name=1002:744c total="24.0 GiB" available="23.9 GiB"
+""", {"compute_capability": "gfx1100"}, []),
 ]  # fmt: skip

@@ -1,7 +1,5 @@
 """A raw server for tests that can misbehave, and the door to the real engine."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Passports for tests: arms with known values, workloads and scatter."""
 
-from __future__ import annotations
-
 import math
 
 from stackchoice.confirm.identity import Basis, Identity

@@ -1,10 +1,9 @@
 """AIPerf as the runner: its files, its real recorded output, and its program in a process."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
+import re
 import shlex
 import stat
 import sys
@@ -312,6 +311,8 @@ def test_files_for_another_machine_refer_to_the_key_and_say_what_to_do(
         name: text for name, text in texts.items() if name != "job.yaml"
     }
     pod = job["spec"]["template"]["spec"]
+    assert_as_the_api_wants(config, "ConfigMap")
+    assert_as_the_api_wants(job, "Job")
     assert pod["initContainers"][0]["env"] == [{
         "name": "SOME_KEY",
         "valueFrom": {"secretKeyRef": {"name": "stackchoice-load", "key": "SOME_KEY"}},
@@ -332,6 +333,63 @@ def test_what_does_not_fit_a_config_map_goes_to_a_volume(
     (job,) = yaml.safe_load_all((tmp_path / "big" / "job.yaml").read_text())
     volume = job["spec"]["template"]["spec"]["volumes"][0]
     assert volume["persistentVolumeClaim"] == {"claimName": "stackchoice-load"}
+    assert_as_the_api_wants(job, "Job")
+
+
+#: Shapes of the Kubernetes API, as far as the job uses them: field -> its type, another shape, or a
+#: list of one; "!" marks what must be there. https://kubernetes.io/docs/reference/generated/
+#: kubernetes-api/ (Job v1 batch, PodSpec, Container, Volume, EnvVar, ConfigMap).
+SHAPES: dict[str, dict] = {
+    "ConfigMap": {"apiVersion!": "v1", "kind!": "ConfigMap", "metadata!": "Meta", "data": dict},
+    "Job": {"apiVersion!": "batch/v1", "kind!": "Job", "metadata!": "Meta", "spec!": "JobSpec"},
+    "Meta": {"name!": str},
+    "JobSpec": {"backoffLimit": int, "template!": "Template"},
+    "Template": {"metadata": "Meta", "spec!": "PodSpec"},
+    "PodSpec": {"restartPolicy!": "Never", "volumes": ["Volume"], "initContainers": ["Container"],
+                "containers!": ["Container"]},
+    "Volume": {"name!": str, "configMap": "ConfigMapVolume", "emptyDir": dict,
+               "persistentVolumeClaim": "Claim"},
+    "ConfigMapVolume": {"name!": str, "items": ["Item"]},
+    "Item": {"key!": str, "path!": str},
+    "Claim": {"claimName!": str, "readOnly": bool},
+    "Container": {"name!": str, "image!": str, "command": [str], "env": ["Variable"],
+                  "volumeMounts": ["Mount"], "resources!": "Resources"},
+    "Variable": {"name!": str, "valueFrom": "From"},
+    "From": {"secretKeyRef": "Key"},
+    "Key": {"name!": str, "key!": str},
+    "Mount": {"name!": str, "mountPath!": str},
+    "Resources": {"requests!": dict, "limits": dict},
+}  # fmt: skip
+
+
+def assert_as_the_api_wants(value: object, shape: object) -> None:
+    """Hold a manifest against :data:`SHAPES`: no unknown field, none missing, each of its type."""
+    if isinstance(shape, list):
+        assert isinstance(value, list)
+        for one in value:
+            assert_as_the_api_wants(one, shape[0])
+    elif isinstance(shape, type):
+        assert isinstance(value, shape)
+    elif shape not in SHAPES or not isinstance(value, dict):
+        assert value == shape
+    else:
+        fields = {name.rstrip("!"): (name, kind) for name, kind in SHAPES[shape].items()}
+        assert set(value) <= set(fields), shape
+        assert {n for n, (marked, _) in fields.items() if marked != n} <= set(value), shape
+        for name, one in value.items():
+            assert_as_the_api_wants(one, fields[name][1])
+    if shape == "Meta":  # names are DNS labels
+        assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value["name"])
+    if shape == "ConfigMap" and isinstance(value, dict):
+        assert all(re.fullmatch(r"[-._a-zA-Z0-9]{1,253}", key) for key in value["data"])
+    if shape == "Item":
+        assert ".." not in value["path"].split("/")
+        assert not value["path"].startswith("/")
+    if shape == "PodSpec":
+        volumes = {v["name"] for v in value["volumes"]}
+        every = (*value["initContainers"], *value["containers"])
+        assert {m["name"] for c in every for m in c["volumeMounts"]} == volumes
+        assert len({c["name"] for c in every}) == len(every)
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,11 @@ MACHINE = (
         ("machines.yaml", MACHINE % "on", "True is no number"),
         ("machines.yaml", (MACHINE % "1").replace("11-01", "13-01"), "month must be in 1..12"),
         ("machines.yaml", "machines: [", "not valid YAML"),
+        (
+            "machines.yaml",
+            'machines: ["a\\e[31m"]',
+            ":1: 'a\\x1b[31m' holds line breaks or control",
+        ),
         ("measurements.csv", "", "holds no row"),
         ("measurements.csv", "\udcff", "not UTF-8"),
         ("measurements.csv", "x" * 2**24 + "y", "too large"),

@@ -3,8 +3,6 @@
 The answer that a page shows is held against the one that the library gives for the same input.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -30,6 +28,17 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
+#: Notes at every frame what the memory budgets are said to be and what is drawn of them.
+FRAMES = """panel => {
+  window.frames_seen = [];
+  const look = () => {
+    const figure = panel.querySelector('figure[aria-label^="Memory budgets"]');
+    const drawn = figure ? [...figure.querySelectorAll('text')].map(one => one.textContent) : [];
+    window.frames_seen.push([figure?.getAttribute('aria-label') ?? '', drawn.join(' | ')]);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 #: What axe finds of these weights bars somebody from the page.
 BARS = {"serious", "critical"}
 OUTPUTS = ".jp-OutputArea-output"
@@ -156,6 +165,31 @@ def test_hardware_fit_sizes_what_is_typed(notebook, facts):
     panel.locator(f'figure[aria-label*="{live}"]').wait_for()
 
 
+@opens("01_hardware_fit.ipynb")
+def test_no_frame_shows_words_of_one_answer_beside_a_picture_of_another(notebook):
+    """Two devices build another table of admissions, so that some pictures are drawn anew."""
+    panel = notebook.panel("Devices")
+    panel.locator("figure svg").first.wait_for()
+    numbers = panel.locator("details.numbers").first
+    numbers.evaluate("element => { element.open = true; }")
+    panel.evaluate(FRAMES)
+    fields = [panel.get_by_label(name, exact=True) for name in ("Context (tokens)", "Devices")]
+    for context, devices in (("4096", "2"), ("16384", "1"), ("2048", "4"), ("32768", "2")):
+        for field, text in zip(fields, (context, devices), strict=True):
+            field.fill(text)
+            field.press("Enter")
+    panel.get_by_text("32,768 tokens of context").wait_for()
+    panel.locator('figure[aria-label*="of 32,768 tokens"]').first.wait_for()
+    notebook.settle()
+    panel.locator("figure svg").first.wait_for()
+    seen = notebook.page.evaluate("() => window.frames_seen")
+    told = [(re.findall(r"live sequences ([\d,]+)", words),
+             re.findall(r"([\d,]+) live sequences", drawn)) for words, drawn in seen]  # fmt: skip
+    assert all(words == drawn for words, drawn in told)
+    assert len({tuple(words) for words, _ in told}) > 1
+    assert numbers.evaluate("element => element.open")
+
+
 @opens("02_workload_shape.ipynb")
 def test_workload_shape_takes_a_published_workload(notebook, facts):
     assert barred(notebook.page, OUTPUTS) == []
@@ -202,6 +236,39 @@ def test_confirmation_measures_as_often_as_asked(notebook, lab):
     measured = Passport.load(passport).results
     assert measured.requests == 2
     panel.locator("td", has_text=str(measured.ttft_s)).first.wait_for()
+
+
+@pytest.mark.parametrize("name", ["00_start", "01_hardware_fit", "03_ops_and_cost"])
+def test_a_projector_shows_everything_without_scrolling_sideways(browser, lab, name):
+    """1280 x 720 at a zoom of 150 % is a page of 853 x 480, whose texts are half as large again."""
+    with lab.open(browser, f"{name}.ipynb", width=853, height=480) as opened:
+        assert opened.run_all() == []
+        opened.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+        assert opened.unreadable(12 / 1.5) == []
+
+
+@opens("01_hardware_fit.ipynb")
+def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(notebook, facts):
+    panel = notebook.panel("Printed pool (tokens)")
+    engine = panel.get_by_label("Engine", exact=True)
+    engine.focus()
+    for name in reversed([e.name for e in facts.engines.values()][:-1]):
+        engine.press("ArrowUp")
+        notebook.settle()
+        assert engine.evaluate("field => field.selectedOptions[0].text") == name
+        panel.get_by_role("alert").wait_for()
+    for _ in list(facts.engines)[:-1]:
+        engine.press("ArrowDown")
+    notebook.settle()
+    panel.get_by_role("alert").wait_for(state="detached")
+    notebook.type("Printed concurrency", "6.70")
+    one = panel.locator(".verdict", has_text="Only one premise stands")
+    one.wait_for()
+    panel.get_by_role("button", name="Why?").press("Enter")
+    panel.get_by_text("pool that would be printed").first.wait_for(state="attached")
+    again(notebook)
+    one.wait_for()
+    assert panel.get_by_label("Printed concurrency", exact=True).input_value() == "6.70"
 
 
 @opens("report.ipynb")

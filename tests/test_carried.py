@@ -15,7 +15,7 @@ from stackchoice.choose.decide import likely_case
 from stackchoice.choose.runnable import of_engine
 from stackchoice.confirm.setup import model_file
 from stackchoice.facts import Evidence
-from stackchoice.facts.launch import Setting
+from stackchoice.facts.records import Setting
 from stackchoice.scenario import likely_point, parse_scenario
 
 #: Flags of llama-server as its own README documents them, and the field of its parameters.

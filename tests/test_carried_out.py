@@ -1,7 +1,5 @@
 """A decision's plan carried out: the numbers of made passports against its limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from stackchoice import decide, load_scenario

@@ -2,9 +2,13 @@
 
 import random
 
-from stackchoice import load_scenario
+import pytest
+
+from stackchoice import decide, load_scenario
 from stackchoice.choose.answer import answer
 from stackchoice.choose.case import Case
+from stackchoice.choose.decide import decided, likely_case
+from stackchoice.choose.defend import defend, defended
 from stackchoice.scenario import ends, likely_point
 
 
@@ -58,3 +62,14 @@ def test_walking_over_all_inputs_reads_them_all(facts):
     case.recall("all", lambda here: list(here.point.inputs))
     changed = case.moved({"workload.images": True})
     assert changed.recall("all", lambda _: "again") == "again"
+
+
+@pytest.mark.parametrize("name", ["json-chat", "spiky-volume", "apple-one-user"])
+def test_other_preferences_on_one_case_are_decided_and_defended_as_on_a_new_one(facts, name):
+    scenario = load_scenario(name)
+    shared = likely_case(scenario, facts)
+    for order in (["cost"], ["latency", "cost"], ["privacy"], ["simplicity"], ["cost"]):
+        asked = scenario.model_copy(update={"preferences": order})
+        case = shared.preferring(order)
+        assert decided(case) == decide(asked, facts)
+        assert defended(case, draws=80, groups=8) == defend(asked, facts, draws=80, groups=8)

@@ -18,6 +18,13 @@ def run(*arguments, cwd=None):
     )  # fmt: skip
 
 
+CONFIG = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "torch_dtype": "bfloat16",
+    "intermediate_size": 128, "max_position_embeddings": 4096,
+}  # fmt: skip
+
+
 def test_decide_json_is_the_decision():
     found = run("decide", "json-chat", "--json")
     assert found.returncode == 0, found.stderr
@@ -163,3 +170,14 @@ def test_a_config_that_says_nothing_names_no_kernel(tmp_path):
 def test_the_names_that_an_error_leaves_out_are_listed():
     found = run("facts", "machines")
     assert found.stdout.splitlines() == list(load_facts().machines)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such name is possible there")
+@pytest.mark.parametrize("words", ["fit {} --machine l4 --context 100", "inspect {}",
+                                   "kernels --model {} --machine l4", "readlog {}"])  # fmt: skip
+def test_the_name_of_a_file_prints_nothing_of_its_own(tmp_path, words):
+    path = tmp_path / "a\x1b[31m\u202e\nb.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    found = run(*(word.format(path) for word in words.split()))
+    assert "a\\x1b[31m\\u202e\\nb" in found.stdout
+    assert found.stdout.replace("\n", "").isprintable()

@@ -1,7 +1,5 @@
 """The fair comparison: fairness before figures, five verdicts, inference that says it is one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
@@ -12,7 +10,6 @@ from passport_samples import arm, figure, sample
 
 from stackchoice.compare import ITEMS, compare, fairness
 from stackchoice.compare.attribution import attribute, ceiling
-from stackchoice.compare.describe import describe, describe_passport
 from stackchoice.compare.frames import (
     fairness_frame,
     figure_frame,
@@ -27,6 +24,7 @@ from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.passport import Lengths, Protocol
 from stackchoice.errors import InputError
 from stackchoice.passports import compare_files, load_arms, read_slo, shipped
+from stackchoice.present.comparedtext import describe, describe_passport
 
 PASSED = (CanaryOutcome(id="sum", result="passed"),)
 FAILED = (CanaryOutcome(id="sum", result="failed", failure="wrong answer", reason="holds none"),)

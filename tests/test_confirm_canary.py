@@ -1,7 +1,5 @@
 """Canaries are judged by fixed rules, and their file is checked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

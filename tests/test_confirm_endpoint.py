@@ -1,7 +1,5 @@
 """Addresses, keys and one real exchange: what goes wrong is said once and clearly."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest
@@ -139,19 +137,12 @@ class Rude(OddServer):
         return self.reply({"path": path})
 
 
-def test_a_server_of_another_protocol_is_one_error() -> None:
-    with (
-        Rude(lambda _: [b"220 mail.example ESMTP\r\n"]) as server,
-        pytest.raises(EndpointError, match="not an HTTP server"),
-    ):
-        asked(server.url)
-
-
-def test_a_server_that_hangs_up_is_one_error() -> None:
-    with (
-        Rude(lambda _: [None]) as server,
-        pytest.raises(EndpointError, match="connection dropped"),
-    ):
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [(b"220 mail.example ESMTP\r\n", "not an HTTP server"), (None, "connection dropped")],
+)
+def test_a_server_of_another_protocol_or_none_is_one_error(sent: Piece, said: str) -> None:
+    with Rude(lambda _: [sent]) as server, pytest.raises(EndpointError, match=said):
         asked(server.url)
 
 

@@ -1,7 +1,5 @@
 """The real engine starts, answers, and is gone whatever happens to its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Canaries of agents, the sealed process, and what a reference arm says of a failure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

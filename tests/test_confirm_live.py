@@ -3,8 +3,6 @@
 No test asserts a time; effects that are told apart here are several times as large as any noise.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The probe sees limits, not only the machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

@@ -1,7 +1,5 @@
 """What probes show, from made answers; the real engine answers in test_confirm_live."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The pure parser: known times in, exact figures out."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Honest percentiles, fixed rules of discarding, and a passport that survives the disk."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The whole run: a real engine on the main path, odd servers beside it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -5,9 +5,10 @@ from decimal import Decimal
 import pytest
 
 from stackchoice import load_facts
-from stackchoice.cost import Volume, break_even, metered_usd, owned_parts_usd, rented_usd
+from stackchoice.cost import Volume, break_even, metered_usd, owned_parts_usd
+from stackchoice.cost.machines import rent
 from stackchoice.facts import Datum, Evidence, Source
-from stackchoice.facts.records import HourPrice, ServerPrice, TokenPrice
+from stackchoice.facts.records import ServerPrice, TokenPrice
 
 SOURCE = Source(url="https://example.org", as_of="2026-01-01")
 
@@ -82,14 +83,9 @@ def test_capital_over_a_shorter_horizon_sits_on_a_higher_mean_book_value():
 
 
 def test_rent_is_for_whole_units_and_all_hours():
-    offer = HourPrice(
-        machine="m", seller="s", kind="on demand", terms="on demand",
-        devices_per_unit=8, starts="2026-01-01", usd_per_device_hour="2.69", source=SOURCE,
-    )  # fmt: skip
-    assert rented_usd(offer, 1, 730) == Decimal("2.69") * 8 * 730
-    assert rented_usd(offer.model_copy(update={"devices_per_unit": 1}), 1, 730) == Decimal(
-        "1963.70"
-    )
+    price = {"devices": 1, "usd_per_device_hour": Decimal("2.69"), "hours": 730}
+    assert rent(devices_per_unit=8, **price) == Decimal("2.69") * 8 * 730
+    assert rent(devices_per_unit=1, **price) == Decimal("1963.70")
 
 
 def test_break_even_of_whole_replicas_matches_the_published_crossover():

@@ -73,13 +73,19 @@ def test_every_written_command_is_taken(line):
         assert name in COMMANDS or name == "--version"
 
 
-def test_the_python_of_the_readme_runs():
-    text = PAGES[0].read_text(encoding="utf-8")
+def test_the_python_of_the_pages_runs():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"(?:^    .*\n|^\n)+", text, flags=re.M)
     programs = [b for b in map(textwrap.dedent, blocks) if b.strip().startswith("from ")]
     assert len(programs) >= 2
     for program in programs:
         exec(program, {})
+
+
+def test_every_page_that_a_page_points_to_is_there():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_every_public_name_is_in_the_readme():

@@ -1,7 +1,5 @@
 """Which layers have routed experts: notations of published configs, counted by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from stackchoice.read.architecture import architecture

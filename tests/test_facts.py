@@ -1,5 +1,6 @@
 """The fact base loads, every fact has an origin, and a broken copy is refused by name."""
 
+import re
 import shutil
 from collections import Counter
 from decimal import Decimal
@@ -480,25 +481,21 @@ class TestBrokenCopy:
         assert changed.sha256 != facts.sha256
         assert any(s.usd == 48001 for s in changed.servers)
 
-    def test_an_unknown_key_is_named_with_its_file(self, copy):
-        change(copy / "machines.yaml", "memory_gb:", "memory_gigabytes:")
-        with pytest.raises(FactsError, match=r"machines\.yaml: t4 memory"):
-            load_facts(copy)
-
-    def test_an_extra_key_is_refused(self, copy):
-        change(copy / "machines.yaml", "vendor: NVIDIA", "vendor: NVIDIA\n    colour: green")
-        with pytest.raises(FactsError, match=r"machines\.yaml: .*colour.*Extra inputs"):
-            load_facts(copy)
-
-    def test_a_source_that_is_not_in_the_table_is_named(self, copy):
-        change(copy / "models" / "qwen3.8-27b.yaml", "source: recipe}", "source: nowhere}")
-        with pytest.raises(FactsError, match=r"qwen3\.8-27b\.yaml: source 'nowhere' is not in"):
-            load_facts(copy)
-
-    def test_a_value_without_a_source_is_refused(self, copy):
-        change(copy / "machines.yaml", "memory_gb: {value: 16, source: gpu_checker}",
-               "memory_gb: {value: 16}")  # fmt: skip
-        with pytest.raises(FactsError, match=r"machines\.yaml: t4 .*needs a source"):
+    @pytest.mark.parametrize(
+        ("file", "old", "new", "said"),
+        [
+            ("machines.yaml", "memory_gb:", "memory_gigabytes:", "t4 memory"),
+            ("machines.yaml", "vendor: NVIDIA", "vendor: NVIDIA\n    colour: green",
+             ".*colour.*Extra inputs"),
+            ("machines.yaml", "memory_gb: {value: 16, source: gpu_checker}",
+             "memory_gb: {value: 16}", "t4 .*needs a source"),
+            ("models/qwen3.8-27b.yaml", "source: recipe}", "source: nowhere}",
+             "source 'nowhere' is not in"),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong_is_named_with_its_file(self, copy, file, old, new, said):
+        change(copy / file, old, new)
+        with pytest.raises(FactsError, match=rf"{re.escape(Path(file).name)}: {said}"):
             load_facts(copy)
 
     def test_an_assumption_without_a_reason_is_refused(self, copy):

@@ -3,8 +3,6 @@
 Every row goes through ``confirm`` as a user's run does, with its own process and its own log.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

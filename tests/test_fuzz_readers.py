@@ -1,7 +1,5 @@
 """Every reader of a file: anything is read, or refused in one printable line of its family."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import io

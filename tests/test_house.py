@@ -85,7 +85,17 @@ MAY_IMPORT = {
         "version",
         "why",
     },
-    "why": {"capacity", "choose", "cost", "errors", "facts", "fit", "scenario", "workload"},
+    "why": {
+        "capacity",
+        "choose",
+        "cost",
+        "errors",
+        "facts",
+        "fit",
+        "scenario",
+        "traffic",
+        "workload",
+    },
     "score": {"errors", "facts", "fit", "read"},
     "workshop": {
         "choose",
@@ -168,6 +178,15 @@ def test_the_core_needs_no_screen_network_or_clock():
         assert not (names & banned) - allowed, path
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_needs_what_only_posix_has_to_be_imported(path):
+    only = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not only & {name.split(".")[0] for name in names}
+
+
 def test_contributing_names_every_room():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for path in PACKAGE.iterdir():
@@ -176,10 +195,14 @@ def test_contributing_names_every_room():
         assert path.name in text, path.name
 
 
-def test_readme_documents_every_command_and_every_scenario_key():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def page(name):
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_docs_document_every_command_and_every_scenario_key():
+    guide, text = page("guide.md"), page("scenarios.md")
     for name in get_command(app).commands:
-        assert f"`stackchoice {name}" in text, name
+        assert f"`stackchoice {name}" in guide, name
     for record in (Scenario, ModelChoice, Candidates, MachineChoice, StatedBudget, Workload, Team,
                    Money, Constraints):  # fmt: skip
         for key, field in record.model_fields.items():
@@ -212,10 +235,10 @@ def test_nothing_in_the_tree_looks_unfinished():
         assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text(encoding="utf-8")), path
 
 
-def test_readme_names_every_section_of_the_report():
+def test_the_guide_names_every_section_of_the_report():
     from stackchoice.present.report import SECTIONS
 
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(page("guide.md").split())
     listed = re.search(r"in [\w-]+ sections: (.*?)\. A passport", text).group(1)
     assert listed.split("; ") == list(SECTIONS.values())
 

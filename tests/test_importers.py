@@ -1,7 +1,5 @@
 """Results of other harnesses, written anew by their formats; what a file lacks stays unknown."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -60,7 +60,6 @@ CT_FP8 = compressed("float-quantized", group(8, "float", activations=8, strategy
 BLOCKS = {"quantization_config": {
     "quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic",
 }}  # fmt: skip
-MXFP4 = {"quantization_config": {"quant_method": "mxfp4"}}
 
 
 def asked(files, engine="vllm", release="0.26.0", arch="sm_120", **more):

@@ -1,7 +1,5 @@
 """The pure parts of the load client, each against an independent derivation."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from itertools import islice

@@ -1,7 +1,5 @@
 """The real client against the real reference server: what is clean, and each fault in its class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Loads on the real reference server: who counts, what is kept, when it stops."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -2,6 +2,10 @@
 
 import ast
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -204,6 +208,27 @@ def test_confirmation_measures_the_engine_or_shows_the_recorded_run(tmp_path):
     assert found["arms"][-1] == "embedded, recorded"
     assert found["runs"] in ([3], [])
     assert found["stands"] in ("stands", "stands so far", "not decided", "does not stand", "")
+
+
+def test_the_executed_sample_is_what_its_notebook_gives(tmp_path):
+    """nbval runs it again; days and pictures apart, every section is the same."""
+    reports = Path(__file__).parents[1] / "reports"
+    for name in ("sample.ipynb", "nbval.cfg"):
+        (tmp_path / name).write_bytes((reports / name).read_bytes())
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    sample, lesson = read(tmp_path / "sample.ipynb"), read(notebooks_dir() / "report.ipynb")
+    assert [c.source for c in sample.cells] == [c.source for c in lesson.cells]
+    checked = [c for c in code(sample) if "nbval-check-output" in c.metadata.tags]
+    assert [c.outputs[0].data[SECTION_MIME] for c in checked] == list(SECTIONS)
+    text = (reports / "sample.ipynb").read_text("utf-8")
+    assert not re.search(r'"/(?:tmp|home|work|root)/|<svg', text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "--nbval-sanitize-with",
+         "nbval.cfg", "--rootdir", str(tmp_path), "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode == 0, f"run make sample: {done.stdout[-3000:]}"
 
 
 def code(notebook):

@@ -1,7 +1,5 @@
 """The passport: every item a field with its origin, one file, one schema, escaped when shown."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What others send cannot run, restyle or forge anything where it is printed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """The widget of a live run: measures, cancels, refuses; the recorded run stands in."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from stackchoice.present import text
 from stackchoice.present.charts import cost_chart, frame_of, memory_chart
 from stackchoice.present.dropped import DropPanel, dropped
 from stackchoice.present.fields import FIRST, GROUPS
-from stackchoice.present.page import Reasons, figure, no_reasons, picture
+from stackchoice.present.page import Reasons, drawing, no_reasons, picture
 from stackchoice.present.report import prepare
 from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.sweeping import interaction_chart
@@ -148,7 +148,7 @@ def test_the_roof_is_bandwidth_then_peak_and_a_stream_stands_under_it(decision, 
     assert decode.middle == pytest.approx(speed.decode.middle * 2 * active / 1e12)
     chart, spoken = roofline_chart(decision, facts)
     assert "decode, predicted" in spoken
-    assert str(figure((chart, spoken))).startswith('<figure role="img"')
+    assert drawing((chart, spoken)).startswith("<svg")
 
 
 def test_two_knobs_of_a_published_series_are_reported_and_not_told_apart():
@@ -232,7 +232,7 @@ def test_a_file_that_nobody_knows_is_refused_in_one_line(facts, tmp_path):
     panel = DropPanel(facts)
     before = panel.view.value
     panel.set("path", str(tmp_path / "poem.txt"))
-    assert panel.error.startswith("poem.txt: no checkpoint and no passport")
+    assert panel.error.startswith("poem.txt: no scenario, no checkpoint and no passport")
     assert "\n" not in panel.error
     assert panel.view.value == before
     with pytest.raises(InputError, match="no such file"):

@@ -3,9 +3,10 @@
 import pytest
 from markupsafe import escape
 
-from stackchoice import decide, dump_scenario, load_scenario
+from stackchoice import decide, dump_scenario, load_scenario, save_scenario
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
+from stackchoice.present.defended import DecisionPanel
 from stackchoice.present.dropped import DropPanel
 from stackchoice.present.fields import GROUPS, described, shown, written
 from stackchoice.present.kernels import KernelPanel
@@ -139,10 +140,10 @@ def test_ranking_follows_traffic_model_and_machine(facts):
     names = ("json-chat", "apple-one-user")
     ranking = RankingPanel({name: load_scenario(name) for name in names}, facts)
     assert ranking.decision.best_self_hosted == "SGLang"
-    ranking.traffic.value = load_scenario("apple-one-user")
-    assert ranking.machine.value == "m4_max_128"
+    ranking.fields["traffic"].value = "apple-one-user"
+    assert ranking.fields["machine"].value == "m4_max_128"
     assert ranking.decision == decide(load_scenario("apple-one-user"), facts)
-    ranking.machine.value = "l4"
+    ranking.fields["machine"].value = "l4"
     assert ranking.decision.best_self_hosted != "MLX-LM"
     assert ranking.decision.verdict.split(":")[0] in ranking.view.value
 
@@ -253,7 +254,7 @@ def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path
     assert "somebody else wrote it" in panel.message.value
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
     panel.reload()
-    assert "holds NoneType, not a mapping" in panel.message.value
+    assert "holds nothing, not keys and values" in panel.message.value
 
 
 ODD = ["", "nan", "1e400", "1e-320", "9" * 5000, "a\0b", "~nobody-here/x", "../..", "/dev/zero",
@@ -286,3 +287,120 @@ def test_devices_of_a_replica_may_be_not_known_again(facts):
     field.value = "99"
     assert "above count 64" in panel.error
     assert panel.scenario.candidates.machines[0].devices_per_replica is None
+
+
+def test_a_refused_choice_can_be_stepped_past(facts):
+    """By key a list is left one choice at a time, so no refusal may put the choice back."""
+    panel = PremisePanel(facts)
+    before = panel.check
+    for _, engine in panel.fields["engine"].options:
+        panel.fields["engine"].value = engine
+        assert panel.fields["engine"].value == engine
+        assert panel.check == before
+        assert bool(panel.error) == (engine != "vllm")
+        assert ("last answer" in panel.message.value) == bool(panel.error)
+    panel.fields["engine"].value = "sglang"
+    panel.fields["concurrency"].value = "6.70"
+    assert panel.error, "the engine is still refused"
+    assert panel.fields["concurrency"].value == panel.values["concurrency"]
+    panel.fields["engine"].value = "vllm"
+    panel.fields["concurrency"].value = "6.70"
+    assert (panel.error, panel.check.separable) == ("", True)
+
+
+def test_what_was_changed_outlives_the_kernel_and_nothing_else_does(facts, tmp_path):
+    keep = str(tmp_path / "inputs.json")
+    case = load_scenario("json-chat")
+    makes = {
+        "sizing": (lambda: SizingPanel(facts, keep=keep), "machine", "l40s"),
+        "kernels": (lambda: KernelPanel(facts, keep=keep), "model", "openai/gpt-oss-20b"),
+        "printed": (lambda: PremisePanel(facts, keep=keep), "concurrency", "6.70"),
+        "traffic": (lambda: TrafficPanel(case, facts, keep=keep), "preset", "ragpulse"),
+        "money": (lambda: MoneyPanel(case, facts, keep=keep), "money.server_usd", "24000"),
+        "ranking": (lambda: RankingPanel({"a": case}, facts, keep=keep), "machine", "l4"),
+    }
+    for make, name, text in makes.values():
+        make().set(name, text)
+    for make, name, text in makes.values():
+        again = make()
+        assert (again.values[name], again.fields[name].value, again.error) == (text, text, "")
+    assert SizingPanel(facts, keep=keep, devices="2").values["devices"] == "2"
+    assert SizingPanel(facts).values["machine"] == "h100_sxm"
+    first = DecisionPanel({"a": case}, facts, draws=200, keep=keep)
+    first.preferences[0].value = "privacy"
+    assert DecisionPanel({"a": case}, facts, draws=200, keep=keep).preferences[0].value == "privacy"
+
+
+@pytest.mark.parametrize("text", [
+    "", "[]", "{", '{"sizing": 3}', '{"sizing": {"machine": "no such"}}',
+    '{"sizing": {"colour": "red"}}', '{"sizing": {"devices": "<b>"}}', "\x00",
+])  # fmt: skip
+def test_a_spoilt_file_of_kept_inputs_is_said_and_the_first_values_stand(facts, tmp_path, text):
+    keep = tmp_path / "inputs.json"
+    keep.write_text(text)
+    panel = SizingPanel(facts, keep=str(keep))
+    assert panel.error.startswith("what was kept cannot be used: ")
+    assert "<b>" not in panel.message.value
+    assert panel.values["machine"] == "h100_sxm"
+
+
+def test_what_cannot_be_kept_is_said_and_the_answer_follows(facts, tmp_path):
+    panel = SizingPanel(facts, keep=str(tmp_path / "absent" / "inputs.json"))
+    panel.set("machine", "l40s")
+    assert (panel.sizing.machine, panel.error) == ("L40S", "")
+    assert "not kept for the next kernel" in panel.message.value
+
+
+def test_a_dropped_scenario_opens_in_the_form_and_overwrites_nothing(facts, changed, tmp_path):
+    theirs = save_scenario(changed("shared-prefix"), tmp_path / "theirs.yaml")
+    text = theirs.read_text()
+    mine = tmp_path / "mine.yaml"
+    form = ScenarioPanel(load_scenario("json-chat"), facts, save_to=mine, keep=True)
+    form.set("workload.users", "80")
+    drop = DropPanel(facts, form=form)
+    drop.set("path", str(theirs))
+    assert drop.error == ""
+    expected = decide(load_scenario("shared-prefix"), facts)
+    assert (form.scenario.name, form.decision.verdict) == ("mine", expected.verdict)
+    assert expected.verdict in drop.view.value
+    assert load_scenario(mine).workload == load_scenario("shared-prefix").workload
+    assert load_scenario(tmp_path / "mine-before.yaml").workload.users.value == 80
+    form.set("workload.users", "90")
+    assert load_scenario(mine).workload.users.value == 90
+    assert theirs.read_text() == text
+    (tmp_path / "half.yaml").write_text("schema_version: 1\nname: half\n")
+    drop.set("path", str(tmp_path / "half.yaml"))
+    assert "title: is missing" in drop.error
+    assert form.scenario.workload.users.value == 90
+
+
+def test_a_kept_path_of_a_scenario_is_shown_and_not_opened_again(facts, changed, tmp_path):
+    theirs = save_scenario(changed("shared-prefix"), tmp_path / "theirs.yaml")
+    form = ScenarioPanel(load_scenario("json-chat"), facts, save_to=tmp_path / "mine.yaml")
+    DropPanel(facts, str(theirs), form=form)
+    assert form.scenario == load_scenario("json-chat")
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [
+    ("a.pdf", b"%PDF-1.7\n1 0 obj", "is no text"), ("a.zip", b"PK\x03\x04rest", "is no text"),
+    ("a.log", b"", "holds nothing"), ("b.log", b" \n\n", "holds nothing"),
+    ("a.json", b"\0" * 5000, "is no text"), ("a.yaml", b"%PDF", "not valid YAML"),
+])  # fmt: skip
+def test_a_file_of_another_kind_is_refused_at_once(facts, tmp_path, name, content, said):
+    panel = DropPanel(facts)
+    (tmp_path / name).write_bytes(content)
+    panel.set("path", str(tmp_path / name))
+    assert said in panel.error
+    panel.set("path", str(tmp_path))
+    assert "name the folder of a checkpoint" in panel.error
+    panel.set("path", " ")
+    assert panel.error.startswith("no path")
+
+
+def test_a_file_of_two_gigabytes_is_not_read(facts, tmp_path):
+    for end in ("log", "json", "yaml", "gguf"):
+        with (tmp_path / f"big.{end}").open("wb") as file:
+            file.truncate(2 * 2**30)
+        panel = DropPanel(facts)
+        panel.set("path", str(tmp_path / f"big.{end}"))
+        assert panel.error

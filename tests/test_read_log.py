@@ -13,12 +13,12 @@ from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.logs import read_log_by_name
+from stackchoice.present.logtext import describe_log
 from stackchoice.read.log_against import Predicted, against, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines, read_log
 from stackchoice.read.log_records import Hardware
 from stackchoice.read.log_stream import LINE_LIMIT, LogError
-from stackchoice.read.log_text import describe_log
 
 
 @pytest.fixture(scope="module")
@@ -149,126 +149,54 @@ def test_no_native_fp4_is_read_for_the_chip_and_the_file(capability, activation_
     assert boot.warnings[0].fallback_real is real
 
 
-def test_the_log_itself_may_tell_the_chip(memory):
-    text = "  Device 0: NVIDIA GeForce RTX 5090, compute capability 12.0, VMM: yes\n"
-    assert (
-        boots_of(text + "load_tensors: offloaded 1/1 layers to GPU\n", memory)[0].value(
-            "compute_capability"
-        )
-        == "12.0"
-    )
-
-
-def test_an_amd_chip_is_no_compute_capability(memory):
-    text = (
-        'time=x source=types.go:42 msg="inference compute" id=0 library=rocm variant="" '
-        'compute=gfx1100 driver=6.3 name=1002:744c total="24.0 GiB" available="23.9 GiB"\n'
-    )
-    boot = boots_of(text, memory)[0]
-    assert boot.value("compute_capability") == "gfx1100"
-
-
 # refusals
 
 
-def test_the_first_reason_of_a_refusal_and_the_proposal_are_kept(memory):
-    text = (
-        "ValueError: To serve at least one request with the models's max seq len (262144), (62.00 "
-        "GiB KV cache is needed, which is larger than the available KV cache memory (48.66 GiB). "
-        "Based on the available memory, the estimated maximum model length is 205728. Try\n"
-    )
-    (boot,) = boots_of(text, memory)
-    assert [(r.verdict, r.because) for r in boot.refusals] == [
-        ("refused", "max_model_len_exceeds_pool")
-    ]
-    assert boot.refusals[0].proposal == "at most 205,728 tokens"
-
-
-def test_lengths_with_commas_are_read_whole(memory):
-    text = (
-        "ValueError: To serve at least one request with the model's max seq len (16,384), 4.0 GiB "
-        "KV cache is needed, which is larger than the available KV cache memory (2.5 GiB). Based "
-        "on the available memory, the estimated maximum model length is 10,240.\n"
-    )
-    (boot,) = boots_of(text, memory)
-    assert (boot.value("max_model_len"), boot.refusals[0].proposal) == (
-        16384, "at most 10,240 tokens",
-    )  # fmt: skip
-
-
-def test_fewer_state_blocks_than_requests_refuse_a_start(memory):
-    text = (
-        "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (969). Each decode "
-        "sequence requires one Mamba cache block, so CUDA graph capture cannot proceed.\n"
-    )
-    (boot,) = boots_of(text, memory)
-    assert [(r.verdict, r.because) for r in boot.refusals] == [("refused", "no_memory_for_state")]
-    assert (boot.value("max_num_seqs"), boot.value("max_num_seqs_possible")) == (1024, 969)
-
-
-def test_settings_of_a_draft_model_do_not_stand_for_the_targets(memory):
-    text = (
-        "Initializing a V1 LLM engine (v0.22.0) with config: model='target', speculative_config="
-        "SpeculativeConfig(method='dflash', model='drafter', num_spec_tokens=6), max_seq_len=4096\n"
-    )
-    (boot,) = boots_of(text, memory)
-    assert (boot.value("model"), boot.value("num_speculative_tokens")) == ("target", 6)
-
-
-def test_the_breakdown_of_memory_after_the_start(memory):
-    """LFM2.5-1.2B on 16 GiB, vLLM 0.26.0."""
-    text = (
-        "Free memory on device (15.89/16.0 GiB) on startup. Desired GPU memory utilization is "
-        "(0.95, 15.2 GiB). Actual usage is 0.88 GiB for weight, 0.26 GiB for peak activation, -0.16"
-        " GiB for non-torch memory, and 0.24 GiB for CUDAGraph memory. Replace [...] memory. "
-        "Current kv cache memory in use is 13.33 GiB.\n"
-    )
-    (boot,) = boots_of(text, memory)
-    names = ("weights_gib", "activation_peak_gib", "non_torch_gib", "memory_for_cache_gib")
-    assert [boot.value(name) for name in names] == [0.88, 0.26, -0.16, 13.33]
-
-
 @pytest.mark.parametrize(
-    ("line", "tokens"),
+    ("text", "because", "proposal", "values"),
     [
-        ("SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846", 997846),
-        ("DSV4 pool sizes: full=852992, swa=85248, c4=213248, c128=6664, c4_state=5328", 852992),
+        pytest.param(
+            "ValueError: To serve at least one request with the models's max seq len (262144), "
+            "(62.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+            "(48.66 GiB). Based on the available memory, the estimated maximum model length is "
+            "205728. Try\n", "max_model_len_exceeds_pool", "at most 205,728 tokens",
+            {"max_model_len": 262144}, id="the engine's own proposal",
+        ),
+        pytest.param(
+            "ValueError: To serve at least one request with the model's max seq len (16,384), 4.0 "
+            "GiB KV cache is needed, which is larger than the available KV cache memory (2.5 GiB). "
+            "Based on the available memory, the estimated maximum model length is 10,240.\n",
+            "max_model_len_exceeds_pool", "at most 10,240 tokens", {"max_model_len": 16384},
+            id="lengths with commas",
+        ),
+        pytest.param(
+            "(EngineCore pid=316) ValueError: To serve at least one request with the model's max "
+            "seq len (100000), (4.26 GiB KV cach\ne is needed, which is larger than the available "
+            "KV cache memory (4.25 GiB). Based on the available memory, the estimated maximum "
+            "model length is 99760.\n", "max_model_len_exceeds_pool", "at most 99,760 tokens",
+            {"needed_gib": 4.26, "memory_for_cache_gib": 4.25, "max_model_len": 100000},
+            id="a message that a terminal broke",
+        ),
+        pytest.param(
+            "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (969). Each "
+            "decode sequence requires one Mamba cache block, so CUDA graph capture cannot "
+            "proceed.\n", "no_memory_for_state", "",
+            {"max_num_seqs": 1024, "max_num_seqs_possible": 969}, id="fewer state blocks",
+        ),
+        pytest.param(
+            "Available KV cache memory: -1.25 GiB\n", "no_memory_for_cache", "",
+            {"memory_for_cache_gib": -1.25}, id="negative memory",
+        ),
     ],
-)
-def test_pools_of_sliding_and_compressed_layers_of_sglang(line, tokens, memory):
-    (boot,) = boots_of(line + "\n", memory)
-    assert (boot.engine, boot.value("pool_tokens")) == ("sglang", tokens)
-
-
-def test_two_pools_of_one_sglang_boot(memory):
-    """Gemma 4 E4B: the sliding pool is printed first; tokens of the server are the full pool's."""
-    line = "KV Cache is allocated. dtype: torch.bfloat16, #tokens: {}, K size: {} GB, V size: {} GB"
-    text = "\n".join([
-        line.format(644444, 21.51, 21.51), line.format(805556, 10.76, 10.76),
-        "SWAKVPool mem usage: 64.54 GB, swa size: 644444, full size: 805556",
-    ])  # fmt: skip
-    (boot,) = boots_of(text + "\n", memory)
-    assert (boot.value("pool_tokens"), boot.value("pool_gib")) == (805556, 64.54)
-
-
-def test_a_message_that_a_terminal_broke_is_read_whole(memory):
-    text = (
-        "(EngineCore pid=316) ValueError: To serve at least one request with the model's max seq "
-        "len (100000), (4.26 GiB KV cach\ne is needed, which is larger than the available KV cache "
-        "memory (4.25 GiB). Based on the available memory, the estimated maximum model length is "
-        "99760.\n"
-    )
+)  # fmt: skip
+def test_the_reason_of_a_refusal_and_the_proposal_are_kept(text, because, proposal, values, memory):
     (boot,) = boots_of(text, memory)
-    found = {k: boot.value(k) for k in ("needed_gib", "memory_for_cache_gib", "max_model_len")}
-    assert found == {
-        "needed_gib": 4.26, "memory_for_cache_gib": 4.25, "max_model_len": 100000,
-    }  # fmt: skip
-
-
-def test_negative_memory_is_a_refusal_and_a_warning(memory):
-    (boot,) = boots_of("Available KV cache memory: -1.25 GiB\n", memory)
-    assert boot.refusals[0].because == "no_memory_for_cache"
-    assert [w.code for w in boot.warnings] == ["negative_memory_for_cache"]
+    assert [(r.verdict, r.because, r.proposal) for r in boot.refusals] == [
+        ("refused", because, proposal)
+    ]
+    assert {key: boot.value(key) for key in values} == values
+    codes = ["negative_memory_for_cache"] if because == "no_memory_for_cache" else []
+    assert [w.code for w in boot.warnings] == codes
 
 
 # wrappers

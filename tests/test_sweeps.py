@@ -1,7 +1,5 @@
 """Sweeps: design, verdicts against the noise, resuming. The engine is in test_confirm_live."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -70,6 +68,8 @@ def test_an_even_drift_moves_every_arm_alike(sizes: list[int], rounds: int) -> N
         (["n=1,2", "--model", "m", "--command", "x {n} {port} {m}"], "no setting for 'm'"),
         (["n=1,2", "--model", "m", "--command", "x {n} {port.a.b}"], "has no {port}"),
         (["n=1,2", "--model", "m", "--command", "x {n} {n.a} {port}"], "no setting for"),
+        (["n=1,2", "--model", "m", "--command", "no-such-server {n} {port}"], "no such program"),
+        (["slots=1,4", "--canaries", "no-such-set"], "no-such-set"),
         (["n=1,2", "--model", "m", "--url", "n=1@http://localhost:9"], "no address for n=2"),
     ],
 )
@@ -185,9 +185,12 @@ def test_a_command_says_what_is_wrong_with_it() -> None:
         CommandEngine("serve", model="m")
     with pytest.raises(InputError, match="no setting for 'slots'"):
         CommandEngine("serve {port} {slots}", model="m").line(1)
+    for line in ("/no/such/server {port}", "no-such-server {port}"):
+        with pytest.raises(InputError, match="no such program"):
+            CommandEngine(line, model="m")
     with (
         pytest.raises(EngineError, match="ended while starting"),
-        CommandEngine("/no/such/server {port}", model="m"),
+        CommandEngine([sys.executable, "-c", "1/0", "{port}"], model="m"),
     ):
         pass
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice.errors import StackchoiceError, TrafficError
+from stackchoice.present.traffictext import describe
 from stackchoice.traffic import measure_log, rows
-from stackchoice.traffic.describe import describe
 from stackchoice.traffic.reuse import Reuse
 from stackchoice.traffic.section import workload_inputs
 

@@ -12,8 +12,12 @@ from stackchoice import decide, load_facts, load_scenario
 from stackchoice.capacity import late_probability
 from stackchoice.facts import data_dir
 from stackchoice.facts.told import Told, Working, figure
+from stackchoice.fit import check_premises, launch, size
+from stackchoice.present.panels import SizingPanel
 from stackchoice.scenario import THIS_MACHINE
 from stackchoice.why import explain
+from stackchoice.why.chosen import printed, sized
+from stackchoice.why.explain import Explained
 
 SHIPPED = sorted(
     path.stem for path in (data_dir() / "scenarios").glob("*.yaml")
@@ -202,3 +206,84 @@ def test_what_is_not_known_says_unknown_and_a_never_says_never():
     assert figure(Decimal("23239452259.8")) == "23,239,452,260"
     assert figure(999_999_999.99) == "1,000,000,000"
     assert figure(0.9999999999) == "1"
+
+
+def test_only_what_is_asked_for_is_worked_out():
+    whys = explain(load_scenario("json-chat"), load_facts())
+    asked, parts = [], whys._parts
+    spied = {part: (lambda part=part: asked.append(part.func.__name__) or part())
+             for part in parts.values()}  # fmt: skip
+    lazy = Explained({kind: spied[part] for kind, part in parts.items()})
+    assert lazy["decode"].answer
+    assert [why.answer for why in lazy.of("prefill")] == [whys["prefill"].answer]
+    assert lazy.get("memory:no such budget") is None
+    assert lazy.get("no such kind") is None
+    assert asked == ["speeds", "memory"]
+    assert dict(lazy) == dict(whys)
+
+
+@pytest.mark.parametrize("name", ["json-chat", "apple-one-user", "mixed-fleet"])
+def test_every_option_that_is_out_tells_its_fact_and_no_other_does(name):
+    facts, scenario = load_facts(), load_scenario(name)
+    whys = explain(scenario, facts)
+    for option in decide(scenario, facts).options:
+        why = whys.get(f"option:{option.name}")
+        assert (why is None) == (option.status != "eliminated")
+        if why is None:
+            continue
+        assert option.reason in why.answer
+        if "does not" in option.reason:
+            (fact,) = why.facts
+            assert fact.source
+            assert fact.as_of
+            assert why.evidence is fact.evidence
+
+
+def test_panels_tell_the_sums_that_they_show():
+    """The last sum of each explanation is the figure that the panel shows."""
+    facts = load_facts()
+    model = facts.models["Qwen/Qwen3.8-27B"]
+    for devices, kv_dtype in ((1, None), (2, "fp8")):
+        parts = (model, model.artifacts[0], facts.machines["h100_sxm"])
+        found = size(*parts, facts, context_tokens=8192, devices=devices, kv_dtype=kv_dtype)
+        whys = {why.answer: why for why in sized(found, *parts, facts, kv_dtype)}
+        for row in found.rows:
+            told = whys[f"live sequences, {row.basis}"].sums[-1]
+            assert told.value == figure(row.live_sequences)
+        for row in (r for r in found.admissions if r.live_sequences is not None):
+            why = whys[f"live sequences, {row.engine} {row.release}, {row.settings}"]
+            told = next(s for s in why.sums if s.name == f"live sequences, {row.basis}")
+            assert told.value == figure(row.live_sequences)
+        ceiling = whys["decode of one stream"].sums[0].value
+        assert ceiling == figure(found.speed.decode_ceiling_tokens_per_s)
+
+
+@pytest.mark.parametrize("memory", [54.82, None])
+def test_each_premise_tells_what_it_would_print(memory):
+    facts = load_facts()
+    config = facts.models["Qwen/Qwen3.8-27B"].config
+    asked = launch("vllm", "0.19.1", config.value, kv_dtype="fp8", facts=facts,
+                   settings={"max_model_len": 262144})  # fmt: skip
+    check = check_premises(asked, printed_tokens=448448, memory_gib=memory)
+    whys = {why.answer: why for why in printed(check, asked, config)}
+    for premise in check.premises:
+        if premise.blocks is None:
+            assert premise.text not in whys
+            continue
+        pool, concurrency = whys[premise.text].sums[-2:]
+        assert pool.value == figure(premise.tokens)
+        assert concurrency.value == figure(premise.concurrency)
+    every = whys["all 64 layers hold keys and values of every token"].sums
+    assert every[0].value == figure(1568 * 2 * 4 * 256 * 64), "keys, values, heads, width, layers"
+
+
+def test_nothing_is_explained_before_it_is_asked_for():
+    panel = SizingPanel(load_facts())
+    plain = panel.view.value
+    assert "Why?" not in plain
+    panel.why_button.value = True
+    assert panel.view.value.endswith(plain)
+    panel.set("devices", "2")
+    assert panel.view.value.count("Why?") == len(list(panel._why())) > 0
+    panel.why_button.value = False
+    assert "Why?" not in panel.view.value

@@ -1,7 +1,5 @@
 """The courseware: what it asks, how it takes an answer, and that every lesson runs and holds."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

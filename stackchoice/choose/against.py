@@ -1,7 +1,5 @@
 """Two scenarios, or one over the releases of an engine: what changed, and what that changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from typing import Any

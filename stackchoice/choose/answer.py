@@ -1,13 +1,12 @@
 """The answer at one point: survivors of the three questions, then money. Pure and cheap."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import Candidate, Question
+from stackchoice.choose.decision import Candidate
+from stackchoice.choose.judge import Failed
 from stackchoice.choose.managed import Offered, best_seller, judged_sellers, nobody_sells, priced
 from stackchoice.choose.money import path_lines, volume
 from stackchoice.choose.prefer import Way
@@ -30,8 +29,8 @@ from stackchoice.workload import (
 THRESHOLDS = ("many_users", "heavy_shared_prefix_share", "low_utilisation")
 
 #: What the team's silence about every duty says of serving by itself.
-VETO: tuple[Question, str] = (
-    "ops capacity", "nobody upgrades it, nobody watches p99, nobody is awake when it breaks",
+VETO: Failed = (
+    "ops capacity", "nobody upgrades it, nobody watches p99, nobody is awake when it breaks", (),
 )  # fmt: skip
 
 
@@ -81,11 +80,16 @@ class Answer:
         """What the best seller offers."""
         return self.bought[1] if self.bought else None
 
+    @property
+    def judged(self) -> list[Judged]:
+        """Every engine at each place, in the order of the candidates."""
+        return _judged(self.case)
+
     @cached_property
     def candidates(self) -> list[Candidate]:
         """Every configuration in words: each engine at each place, then each seller."""
         sellers = [priced(c, offer, self.tokens) for _, offer, c in self.offered]
-        own = [j.candidate() for j in _judged(self.case)]
+        own = [j.candidate() for j in self.judged]
         return own + (sellers or [nobody_sells(self.case)])
 
 

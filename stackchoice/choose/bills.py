@@ -1,7 +1,5 @@
 """A path's month line by line: what is sold, how much of it, at which price, and who says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 

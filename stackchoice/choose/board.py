@@ -3,8 +3,6 @@
 Beside it what was held fixed, and every input as it was taken.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a path is bought at, and who looks after it: terms are matched, never guessed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any

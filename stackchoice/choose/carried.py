@@ -1,7 +1,5 @@
 """A choice carried out: what to run or buy, and what to measure before money is spent."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Literal
 

@@ -75,6 +75,11 @@ class Case:
         """Return the case with some assumptions at other values."""
         return Case(self.scenario, self.facts.assuming(values), self.point, self._kept)
 
+    def preferring(self, preferences: list[str]) -> Case:
+        """Return the case with other preferences: the last step's, which no sub-result reads."""
+        scenario = self.scenario.model_copy(update={"preferences": preferences})
+        return Case(scenario, self.facts, self.point, self._kept)
+
     def recall(self, key: Hashable, work: Callable[[Case], R]) -> R:
         """Return ``work(case)``, worked out only where something it reads has moved.
 

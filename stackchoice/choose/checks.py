@@ -3,26 +3,26 @@
 :mod:`stackchoice.choose.judge` says what a check is and what the first failure means.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import Question
-from stackchoice.choose.judge import Check, first_failure
+from stackchoice.choose.judge import Check, Failed, first_failure
 from stackchoice.choose.limits import LIMITS, under_limits
 from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, site_of
-from stackchoice.facts.datum import sure
+from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
-from stackchoice.fit.memory import GB
+from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
+
+#: What the fact base says where it says nothing.
+NOTHING: Datum[Any] = Datum()
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Standing:
 
     engine: Engine
     place: Place
-    failed: tuple[Question, str] | None
+    failed: Failed | None
     unknown: list[str]
     site: Site | None = None
 
@@ -100,13 +100,14 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
     users = case["workload.users"]
     if case.scenario.workload.purpose == "serving" and users is not None and users > 1:
+        known = engine.features.get("continuous_batching", NOTHING)
         batches = case.recall(
             ("batches", engine.id), lambda _: engine.has("continuous_batching")[0]
         )
         yield "workload shape", batches, (
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
-        )  # fmt: skip
+        ), (("batches concurrent requests", known),)  # fmt: skip
     limit, wanted = case["money.can_fund_devices"], place.devices
     if limit is not None and not place.choice.already_owned and wanted > limit:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
@@ -125,38 +126,48 @@ def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check
             yield (
                 "constraints", datum.value.lower() in accepted,
                 f"licence {datum.value} of {what} is not among the acceptable ones",
+                ((f"licence of {what}", datum),),
             )  # fmt: skip
 
 
 def _software(engine: Engine, place: Place) -> Iterator[Check]:
     machine, artifact = place.machine, place.artifact
 
-    def fact(holds: bool | None, no: str, may: str) -> Check:
+    def fact(holds: bool | None, no: str, may: str, known: Datum[Any] | None) -> Check:
         text = f"whether {engine.name} {may}" if holds is None else f"{engine.name} {no}"
-        return "hardware fit", holds, text
+        return "hardware fit", holds, text, ((may, known or NOTHING),)
 
     runs = engine.runs_on(machine.backend)
-    yield fact(runs, f"does not run on {machine.backend}", f"runs on {machine.backend}")
+    yield fact(
+        runs, f"does not run on {machine.backend}", f"runs on {machine.backend}",
+        engine.platforms.get(machine.backend),
+    )  # fmt: skip
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
         yield (
             "hardware fit", has >= floor,
             f"needs compute capability {floor:g}; {machine.name} has {has:g}",
+            (("least compute capability", engine.min_compute_capability),),
         )  # fmt: skip
     files = f"{artifact.format} files"
     loads = engine.loads(artifact.format)
-    yield fact(loads, f"does not load {files}", f"loads {files}")
+    yield fact(
+        loads, f"does not load {files}", f"loads {files}", engine.formats.get(artifact.format)
+    )
     architecture = ((place.model.config.value or {}).get("architectures") or ["?"])[0]
     implemented, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     yield fact(
         implemented, f"{engine.latest.version} does not implement {architecture}{first}",
-        f"implements {architecture}",
+        f"implements {architecture}", engine.architectures.get(architecture),
     )  # fmt: skip
     if place.devices > 1:
         several = "one model over several devices"
         sharded, _ = engine.has("tensor_parallel")
-        yield fact(sharded, f"does not shard {several}", f"shards {several}")
+        yield fact(
+            sharded, f"does not shard {several}", f"shards {several}",
+            engine.features.get("tensor_parallel"),
+        )  # fmt: skip
 
 
 def _kernels(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[Check]:
@@ -170,6 +181,10 @@ def _kernels(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[
         yield (
             "hardware fit", False,
             f"{release} has no kernel for {name} on {path.chip_name}" + (f": {why}" if why else ""),
+            ((f"kernel for {name}", Datum[str](
+                value="none", evidence=part.prefill.evidence or Evidence.INFERRED,
+                source=part.prefill.source, note=why,
+            )),),
         )  # fmt: skip
     if path.loads is None:
         yield (
@@ -186,6 +201,7 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", context <= limit,
             f"the model's context is {limit:,} tokens; {context:,} are asked",
+            (("context of the model", site.model.context_tokens),),
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:
@@ -204,6 +220,11 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         "hardware fit", row.live_sequences > 0,
         f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}"
         + (f"; {beside}" if beside else ""),
+        (
+            ("weights, bytes", site.artifact.weights_bytes),
+            ("memory, bytes", usable_bytes(site.machine, site.devices)),
+            ("workspace, bytes", site.workspace),
+        ) if row.live_sequences == 0 else (),
     )  # fmt: skip
     if site.live_sequences == 0:
         yield (
@@ -313,7 +334,7 @@ def _needs(case: Case, engine: Engine) -> Iterator[Check]:
         yield "workload shape", has, (
             f"whether {release} can {need.text}" if has is None
             else f"{release} does not {need.text}{first}"
-        )  # fmt: skip
+        ), ((need.text, engine.features.get(need.feature, NOTHING)),)  # fmt: skip
 
 
 def _leave(pool_bytes: int) -> str:

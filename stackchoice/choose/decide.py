@@ -4,8 +4,6 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -66,16 +64,21 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
+    return decided(likely_case(scenario, facts))
+
+
+def decided(case: Case) -> Decision:
+    """Decide a case that is at its likely point."""
     with no_collector():
-        return _decision(likely_case(scenario, facts))
+        return _decision(case)
 
 
 def _decision(case: Case) -> Decision:
     scenario, facts, main = case.scenario, case.facts, answer(case)
     cost = compare(case, main.site, main.offer, main.tokens, main.lines)
     changes = flips(main)
-    options = _options(main)
-    chosen = next((o for o in options if o.status == "chosen"), None)
+    listed = options(main)
+    chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
     conditions = [*_contradictions(case), *_conditions(missed, changes, chosen)]
     best, site, engine = main.best, main.site, main.engine
@@ -91,7 +94,7 @@ def _decision(case: Case) -> Decision:
         best_self_hosted_configuration=best.title if best else "",
         verdict=_verdict(main, conditions),
         conditions=conditions,
-        options=options,
+        options=listed,
         candidates=main.candidates,
         fit=fit,
         shape=numbers,
@@ -99,7 +102,7 @@ def _decision(case: Case) -> Decision:
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=_marked(cost, options),
+        cost=_marked(cost, listed),
         flips=changes,
         unknowns=unknowns(case.scenario, changes),
         runnable=runnables(main),
@@ -158,12 +161,13 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("team.engine_work", engine, facts.engines, "engines")
 
 
-def _options(main: Answer) -> list[Option]:
+def options(main: Answer) -> list[Option]:
+    """Return every option in one line each: the answer first, what was ruled out last."""
     names = [engine.name for engine in main.case.facts.engines.values()] + [MANAGED]
-    options = [*(_option(name, main) for name in names), _keep(main)]
+    found = [*(_option(name, main) for name in names), _keep(main)]
     best = main.best.option if main.best else None
     return sorted(
-        options, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
+        found, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
     )
 
 

@@ -97,41 +97,53 @@ def defend(
     draws, groups, seed
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
-    main = answer(likely_case(scenario, facts))
+    return defended(likely_case(scenario, facts), draws=draws, groups=groups, seed=seed)
+
+
+def defended(
+    case: Case, *, draws: int = DRAWS, groups: int = GROUPS, seed: int = SEED
+) -> Defence:  # fmt: skip
+    """Work out what stands behind the decision of a case that is at its likely point."""
+    main = answer(case)
     own = main.engine.name if main.engine else None
     names = [main.verdict.option, own, MANAGED if main.seller else None]
     return Defence(
-        tornados=[tornado(main, name) for name in dict.fromkeys(n for n in names if n is not None)],
+        tornados=tornados(main, list(dict.fromkeys(n for n in names if n is not None))),
         beyond=beyond(main),
         shares=monte_carlo(main.case, draws=draws, groups=groups, seed=seed),
     )
 
 
-def tornado(main: Answer, option: str) -> Tornado:
-    """Return the option's monthly total at both ends of every range, the widest swing first."""
-    case, bars = main.case, []
+def tornados(main: Answer, options: list[str]) -> list[Tornado]:
+    """Return the options' monthly totals at both ends of every range, the widest swing first."""
+    case, facts = main.case, main.case.facts
+    sides = [
+        (path, ends, case.point.inputs[path].evidence,
+         [answer(case.moved({path: end})) for end in ends])
+        for path, ends in swept(case).items()
+    ] + [
+        (f"assumed.{key}", ends, facts.assumptions[key].datum.evidence,
+         [answer(case.assuming({key: end})) for end in ends])
+        for key, ends in assumed_ranges(facts).items()
+    ]  # fmt: skip
+    found = []
+    for option in options:
+        bars = [_bar(option, *side) for side in sides]
+        moving = [b for b in bars if b.swing_usd or None in (b.usd_at_low, b.usd_at_high)]
+        kept = [b for b in moving if (b.usd_at_low, b.usd_at_high) != (None, None)]
+        kept.sort(key=lambda bar: (-bar.swing_usd, bar.input))
+        found.append(Tornado(option=option, usd=_least(main, option), bars=kept))
+    return found
 
-    def bar(name: str, ends: tuple[Any, Any], there: list[Case], evidence: Evidence) -> None:
-        usd = [_least(answer(one), option) for one in there]
-        plain = [str(v).lower() if isinstance(v, bool) else v if isinstance(v, str) else float(v)
-                 for v in ends]  # fmt: skip
-        bars.append(
-            Bar(input=name, low=plain[0], high=plain[1], usd_at_low=usd[0], usd_at_high=usd[1],
-                evidence=evidence)
-        )  # fmt: skip
 
-    for path, ends in swept(case).items():
-        there = [case.moved({path: end}) for end in ends]
-        bar(path, ends, there, case.point.inputs[path].evidence)
-    for key, ends in assumed_ranges(case.facts).items():
-        there = [case.assuming({key: end}) for end in ends]
-        bar(f"assumed.{key}", ends, there, case.facts.assumptions[key].datum.evidence)
-    moving = [b for b in bars if b.swing_usd or None in (b.usd_at_low, b.usd_at_high)]
-    kept = [b for b in moving if (b.usd_at_low, b.usd_at_high) != (None, None)]
-    return Tornado(
-        option=option, usd=_least(main, option),
-        bars=sorted(kept, key=lambda bar: (-bar.swing_usd, bar.input)),
-    )  # fmt: skip
+def _bar(
+    option: str, name: str, ends: tuple[Any, Any], evidence: Evidence, there: list[Answer]
+) -> Bar:
+    usd = [_least(one, option) for one in there]
+    low, high = (str(v).lower() if isinstance(v, bool) else v if isinstance(v, str) else float(v)
+                 for v in ends)  # fmt: skip
+    return Bar(input=name, low=low, high=high, usd_at_low=usd[0], usd_at_high=usd[1],
+               evidence=evidence)  # fmt: skip
 
 
 def _least(found: Answer, option: str) -> Decimal | None:

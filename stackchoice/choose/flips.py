@@ -4,8 +4,6 @@ A flip inside a stated range makes the recommendation conditional; a flip outsid
 distance to the next answer; "none" is an answer too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any

@@ -5,8 +5,6 @@ waits does not see the sum: so an interactive scenario counts only as many seque
 keep its limits, and an engine that carries the peak only beyond that has not won.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

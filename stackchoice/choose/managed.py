@@ -1,7 +1,5 @@
 """Managed sellers pass questions 1 and 2 like engines do; what nobody says stays unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stackchoice.choose.case import Case
@@ -40,7 +38,7 @@ def judged_sellers(case: Case, wanted: list[str] | str = "") -> list[Offered]:
                 artifact=offer.sold_as,
                 encoding=offer.precision.value or "",
                 evidence=Evidence.STATED,
-                **verdict(*first_failure(_checks(here, seller, offer)), "sells the model"),
+                **verdict(*first_failure(seller_checks(here, seller, offer)), "sells the model"),
             ))
             for seller, offer in offers(here)
             if wanted == "any" or seller.id in wanted
@@ -93,7 +91,7 @@ def overlooked(case: Case, volume: Volume | None, taken: Candidate | None) -> Ca
     return best if better else None
 
 
-def _checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
+def seller_checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
     leave = case["constraints.data_may_leave"]
     yield "constraints", leave, (
         "the data may not leave" if leave is False else "whether the data may leave"
@@ -105,7 +103,7 @@ def _checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
         yield "constraints", inside, (
             f"whether {seller.name} keeps data in an allowed region" if inside is None
             else f"{seller.name} serves from {', '.join(regions or [])}, which is not allowed"
-        )  # fmt: skip
+        ), (("regions", seller.regions),)  # fmt: skip
     if case.scenario.workload.purpose == "reference run":
         yield "workload shape", False, "a metered endpoint shows neither weights nor precision"
     context, limit = case["workload.context_tokens"], offer.context_tokens.value
@@ -115,21 +113,23 @@ def _checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
         yield (
             "hardware fit", False,
             f"the model's context is {model_limit:,} tokens; {context:,} are asked",
+            (("context of the model", case.facts.models[case.scenario.model.id].context_tokens),),
         )  # fmt: skip
     if context is not None:
         yield "hardware fit", None if limit is None else context <= limit, (
             f"the context {seller.name} sells" if limit is None
             else f"sells {limit:,} tokens of context; {context:,} are asked"
-        )  # fmt: skip
+        ), (("context sold", offer.context_tokens),)  # fmt: skip
     precision = offer.precision.known or None
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}
     for need in needs(case.point):
-        has = meets(entry(features, need.feature).value, need)
+        fact = entry(features, need.feature)
+        has = meets(fact.value, need)
         yield "workload shape", has, (
             f"whether {seller.name} can {need.text}" if has is None
             else f"{seller.name} does not {need.text}"
-        )  # fmt: skip
+        ), ((need.text, fact),)  # fmt: skip
 
 
 def market(case: Case, volume: Volume | None) -> list[Listing]:

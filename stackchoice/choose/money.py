@@ -1,7 +1,5 @@
 """The three paths in money at one point: what each costs a month, and when one beats another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 

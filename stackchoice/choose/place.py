@@ -3,8 +3,6 @@
 And what an engine takes there of the memory, whatever it serves.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stackchoice.choose.case import Case

@@ -4,8 +4,6 @@ The plan is data: the room that confirms can carry it out, and a limit that was 
 the run cannot be moved after it.
 """
 
-from __future__ import annotations
-
 from decimal import ROUND_CEILING, Decimal
 
 from stackchoice.choose.answer import Answer

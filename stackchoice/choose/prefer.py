@@ -5,8 +5,6 @@ totals lie nearer than ``too_close_share``, the ways stay together and the next 
 asked; where none is left, it is too close to call. No weights, no score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The last step: best self-hosted, managed endpoint, or what runs today, by stated preferences."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from stackchoice.choose.case import Case

@@ -1,7 +1,5 @@
 """What a review asks of a path: one card dead, the way out, and what a faster stack may cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal

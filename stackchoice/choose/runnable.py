@@ -4,8 +4,6 @@ The line carries exactly the settings that the arithmetic assumed, under the eng
 What the engine has no flag for, and which defaults of its release were relied on, is said.
 """
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 
@@ -17,9 +15,8 @@ from stackchoice.choose.place import start_of
 from stackchoice.choose.site import Site, by_own_rule
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
-from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Engine, Offer, Seller
+from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
 from stackchoice.fit.admission import launch
 from stackchoice.fit.workspace import said
 

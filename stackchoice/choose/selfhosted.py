@@ -1,15 +1,13 @@
 """Every engine release x artifact x machine, each eliminated for a named reason or kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 from stackchoice.choose.case import Case
 from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
-from stackchoice.choose.decision import Candidate, Question
-from stackchoice.choose.judge import Failure, first_failure, verdict
+from stackchoice.choose.decision import Candidate
+from stackchoice.choose.judge import Failed, Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
 from stackchoice.choose.place import Place, places
 from stackchoice.choose.site import Site, served
@@ -29,7 +27,7 @@ class Judged:
     standing: Standing
     case: Case
     limits: bool
-    veto: tuple[Question, str] | None = None
+    veto: Failed | None = None
 
     @property
     def engine(self) -> Engine:
@@ -58,7 +56,7 @@ class Judged:
         return self._found[0]
 
     @property
-    def failed(self) -> tuple[Question, str] | None:
+    def failed(self) -> Failed | None:
         """The first hard fact that failed."""
         return self._found[1][0]
 
@@ -98,7 +96,7 @@ class Judged:
         )
 
 
-def judge_all(case: Case, veto: tuple[Question, str] | None = None) -> list[Judged]:
+def judge_all(case: Case, veto: Failed | None = None) -> list[Judged]:
     """Judge every engine at every place: the first hard fact that fails eliminates it.
 
     ``veto`` is what rules out all that would otherwise survive.

@@ -4,8 +4,6 @@ Seconds of a request in prefill and decode, which of compute, bandwidth and capa
 prefix caching is worth, which settings follow from it, and where they disagree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """One artifact on one machine: the numbers of question 1, without an engine and with one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The decision told step by step: rule, facts, evidence class; and question 1 in numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.choose.answer import Answer

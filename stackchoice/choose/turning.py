@@ -1,7 +1,5 @@
 """Where one path overtakes another: volume, price, purchase, people; hybrids, spares, exits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal

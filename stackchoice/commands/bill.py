@@ -1,7 +1,5 @@
 """A decision's money as text: bills, break-evens, turning points, spares, exits, price lists."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """``cost``: the bills of a month path by path, and where one path overtakes another."""
 
-from __future__ import annotations
-
 import json
 
 from stackchoice.commands.options import JsonFlag, ScenarioArg

@@ -1,7 +1,5 @@
 """``decide`` and ``report``: the answer, and the answer on paper."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What stands behind a decision, what sets two apart, and releases in a row, for a terminal."""
 
-from __future__ import annotations
-
 from stackchoice.choose.against import Comparison, ReleaseRow
 from stackchoice.choose.carried import Plan, Runnable
 from stackchoice.choose.defend import Defence

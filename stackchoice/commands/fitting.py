@@ -1,7 +1,5 @@
 """``fit`` and ``score``: question 1 by name, and how often it was right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -50,8 +48,8 @@ def score_command(
 
     The public cases ship as data/cases.jsonl.
     """
+    from stackchoice.present.scoretext import describe_score
     from stackchoice.score import score_file
-    from stackchoice.score.run import describe
 
     score = score_file(file)
-    print(score.model_dump_json(indent=2) if as_json else describe(score))
+    print(score.model_dump_json(indent=2) if as_json else describe_score(score))

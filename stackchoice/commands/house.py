@@ -1,7 +1,5 @@
 """``lab`` and ``doctor``: the notebooks, and what works on this machine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``kernels``: which encodings an engine has kernels for, and where a file is native."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``facts``: what the product knows, from where, and how old it is."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path
@@ -52,5 +50,5 @@ def facts_command(
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
     print(f"{len(rows):,} facts, {aged:,} of them stale{rest}")
     if facts.overlay:
-        print(f"your own: {', '.join(facts.overlay)}")
+        print(shown_lines(f"your own: {', '.join(facts.overlay)}"))
     print(f"fact base {facts.sha256[:12]}")

@@ -1,7 +1,5 @@
 """``readlog``: what an engine's log says, and what its warnings mean on this hardware."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +27,7 @@ def readlog_command(
     The status is 1 when no line of a server is in it.
     """
     from stackchoice.logs import read_log_by_name
-    from stackchoice.read.log_text import describe_log
+    from stackchoice.present.logtext import describe_log
 
     found = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
     print(found.model_dump_json(indent=2) if as_json

@@ -1,7 +1,5 @@
 """``confirm``, ``reference-server`` and ``setup-engine``: measure a live engine."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys
@@ -105,6 +103,16 @@ def confirm_command(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Files of the weights, for their manifest's hash.")
     ] = None,
+    cold: Annotated[
+        bool,
+        typer.Option("--cold", help="Empty the server's prefix cache before each repetition."),
+    ] = False,
+    exact_output: Annotated[
+        bool, typer.Option("--exact-output", help="Ask for answers as long as their limit.")
+    ] = False,
+    pid: Annotated[
+        int | None, typer.Option(help="Process of a server of this machine: memory, restarts.")
+    ] = None,
     no_raw: Annotated[
         bool, typer.Option("--no-raw", help="Keep no request, answer or log on disk.")
     ] = False,
@@ -146,6 +154,7 @@ def confirm_command(
         "connections": "new" if new_connections else "reuse",
         "floor": not no_floor, "runner": runner, "probes": sorted(set(probe or ())),
         "canaries": canaries or ("full" if endpoint else "basic"),
+        "cold": cold, "exact_output": exact_output,
         "spend": _spend(spend_cap, input_price, output_price),
     }  # fmt: skip
     if write_only is not None:
@@ -154,7 +163,8 @@ def confirm_command(
         useless = {"SCENARIO": scenario, "--spend-cap": spend_cap, "--launches": launches > 1,
                    "--canaries": canaries, "--probe": probe, "--reference": reference, "--log": log,
                    "--checkpoint": checkpoint, "--declare": declare, "--resume": resume,
-                   "--runner-path": runner_path, "--json": as_json}  # fmt: skip
+                   "--runner-path": runner_path, "--cold": cold,
+                   "--exact-output": exact_output, "--pid": pid, "--json": as_json}  # fmt: skip
         if given := [name for name, value in useless.items() if value]:
             raise InputError(
                 f"--write-only: AIPerf does nothing about {', '.join(given)}; leave it out, or "
@@ -174,7 +184,8 @@ def confirm_command(
             whole_plan=not any((streams, rate, constant_rate, replay)),
             reference=Passport.load(reference) if reference else None,
             identity=arm_identity(declare or (), log=log, checkpoint=checkpoint),
-            keep_raw=not no_raw, runner_path=runner_path, on_line=None if as_json else print,
+            keep_raw=not no_raw, runner_path=runner_path, pid=pid,
+            on_line=None if as_json else print,
             cancel=cancel,
         )  # fmt: skip
     if as_json:

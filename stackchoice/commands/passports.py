@@ -1,7 +1,5 @@
 """``passport`` and ``compare``: what was measured, and what may be said of two of them."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from pathlib import Path
@@ -41,9 +39,9 @@ def passport_command(
 ) -> None:
     """Show, validate or import benchmark passports; print their JSON Schema; list shipped ones."""
     from stackchoice import passports
-    from stackchoice.compare.describe import describe_passport
     from stackchoice.confirm.kept import load_passport, schema_text
     from stackchoice.facts.yaml import shown_lines
+    from stackchoice.present.comparedtext import describe_passport
 
     if action is Action.SCHEMA:
         print(schema_text(), end="")
@@ -89,8 +87,8 @@ def compare_command(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare measured arms: what was the same, the figures, and what may be said of them."""
-    from stackchoice.compare.describe import describe
     from stackchoice.passports import compare_files
+    from stackchoice.present.comparedtext import describe
 
     found = compare_files(arms, slo=slo, by=by, vary=vary or (), same=same or ())
     drop = {"arms": {"__all__": {"passport": {"samples", "identity", "protocol", "results"}}}}

@@ -1,7 +1,5 @@
 """``inspect``: what a checkpoint on disk really is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The decision in a few lines, for a terminal."""
 
-from __future__ import annotations
-
 from stackchoice.choose import Decision
 from stackchoice.fit.admissions import DEFAULTS
 

@@ -1,7 +1,5 @@
 """``sweep``: one setting at a time, against an engine that is restarted for each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +51,9 @@ def sweep_command(
     no_floor: Annotated[
         bool, typer.Option("--no-floor", help="Do not calibrate the client before each run.")
     ] = False,
+    exact_output: Annotated[
+        bool, typer.Option("--exact-output", help="Ask for answers as long as their limit.")
+    ] = False,
     out: Annotated[
         Path, typer.Option(help="Folder of the sweep; a second call goes on in it.")
     ] = Path("reports/sweep"),
@@ -89,6 +90,7 @@ def sweep_command(
         "load": {"kind": "closed", "streams": streams}, "requests": requests, "seed": seed,
         "output_tokens": output_tokens, "prompt_words": prompt_words, "canaries": canaries,
         "probes": sorted(set(probes)), "floor": not no_floor,
+        "exact_output": exact_output,
     })  # fmt: skip
     target, subject = _target(planned.knobs, command, url or [], model, key_variable, out)
     try:

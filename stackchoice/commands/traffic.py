@@ -1,7 +1,5 @@
 """``traffic``: a request log becomes the workload of a scenario."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,9 +40,9 @@ def traffic_command(
     from stackchoice.errors import TrafficError
     from stackchoice.facts import load_facts
     from stackchoice.facts.names import named
+    from stackchoice.present.traffictext import describe, describe_preset
     from stackchoice.scenario.preset import preset_inputs
     from stackchoice.traffic import measure_log
-    from stackchoice.traffic.describe import describe, describe_preset
     from stackchoice.traffic.section import workload_inputs
     from stackchoice.traffic.write import into_scenario, new_scenario
 

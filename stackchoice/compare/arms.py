@@ -4,9 +4,6 @@ Arms are put into one order by name and content, so what is said never depends o
 given. An arm on HOLD never wins; unlike workloads are never ranked.
 """
 
-from __future__ import annotations
-
-import hashlib
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Literal
@@ -18,7 +15,7 @@ from stackchoice.compare.notes import arm_notes
 from stackchoice.confirm.passport import Passport
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Record, content_hash
 from stackchoice.facts.yaml import shown
 
 Verdict = Literal["better", "worse", "too close", "not comparable", "hold"]
@@ -119,11 +116,8 @@ def _check(
 
 
 def _named(passports: Sequence[Passport]) -> tuple[Arm, ...]:
-    def key(p: Passport) -> tuple[str, str]:
-        return p.arm, hashlib.sha256(p.model_dump_json().encode()).hexdigest()
-
     arms: list[Arm] = []
-    for passport in sorted(passports, key=key):
+    for passport in sorted(passports, key=lambda p: (p.arm, content_hash(p))):
         taken = sum(a.passport.arm == passport.arm for a in arms)
         name = f"{passport.arm} ({taken + 1})" if taken else passport.arm
         while any(a.name == name for a in arms):

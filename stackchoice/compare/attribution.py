@@ -5,8 +5,6 @@ ways, so which of them moved says where a cause may lie. It never proves one: ev
 between the arms is listed, and "unexplained" is a result.
 """
 
-from __future__ import annotations
-
 import math
 
 from stackchoice.compare.metrics import METRICS, Figure, told

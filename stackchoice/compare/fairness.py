@@ -6,8 +6,7 @@ window with its warm-up. A part that either arm does not say makes its item unkn
 never identical by silence.
 """
 
-from __future__ import annotations
-
+import re
 from collections.abc import Callable, Collection
 from typing import Any, Literal
 
@@ -15,13 +14,13 @@ from stackchoice.compare.named import (
     canonical_cache,
     canonical_weights,
     model_of,
-    plain_name,
     preset_name,
 )
 from stackchoice.compare.rules import load_compare_rules
 from stackchoice.confirm.passport import Lengths, Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.facts.datum import Record
+from stackchoice.facts.names import plain_name
 
 Status = Literal["identical", "different", "unknown"]
 #: The six in the order in which they are told.
@@ -33,6 +32,10 @@ ITEMS = {
     "arrivals": "concurrency and arrival pattern",
     "window": "measurement window and warm-up",
 }
+#: A revision that names its content.
+HASH = re.compile(r"(sha256:)?[0-9a-fA-F]{40,}")
+#: What arrivals may be; a rate or a number of streams is another part.
+KINDS = ("closed loop", "open loop: Poisson", "open loop: one request every")
 #: May differ on purpose, because they may be the question; the rest is the workload.
 VARIABLE = ("model", "precision")
 
@@ -104,7 +107,7 @@ def _model(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     x, y = a.identity, b.identity
     for name in ("manifest_sha256", "artifact_revision"):
         hashes = getattr(x, name), getattr(y, name)
-        if hashes[0] and hashes[0] == hashes[1] and _is_hash(hashes[0]):
+        if hashes[0] and hashes[0] == hashes[1] and HASH.fullmatch(hashes[0]):
             return [_part(name.replace("_", " "), *hashes)]
     same = None
     if x.model and y.model:
@@ -114,11 +117,6 @@ def _model(a: Passport, b: Passport, facts: Facts) -> list[Part]:
         )
     return [_part("model", x.model, y.model, same),
             _part("revision", x.model_revision, y.model_revision)]  # fmt: skip
-
-
-def _is_hash(text: str) -> bool:
-    digits = text.removeprefix("sha256:")
-    return len(digits) >= 40 and all(c in "0123456789abcdef" for c in digits.lower())
 
 
 def _precision(a: Passport, b: Passport, facts: Facts) -> list[Part]:
@@ -191,8 +189,9 @@ def _near(x: float | None, y: float | None, tolerance: float) -> bool | None:
 
 def _arrivals(a: Passport, b: Passport, facts: Facts) -> list[Part]:
     x, y = a.protocol, b.protocol
-    kinds = [_kind(p.arrival_pattern) for p in (x, y)]
-    parts = [_part("arrivals", x.arrival_pattern, y.arrival_pattern,
+    said = [p.arrival_pattern for p in (x, y)]
+    kinds = [next((k for k in KINDS if (t or "").startswith(k)), t) for t in said]
+    parts = [_part("arrivals", said[0], said[1],
                    None if None in kinds else kinds[0] == kinds[1])]  # fmt: skip
     closed = "closed loop" in kinds
     if closed or x.concurrency is not None or y.concurrency is not None:
@@ -204,16 +203,6 @@ def _arrivals(a: Passport, b: Passport, facts: Facts) -> list[Part]:
         limit = load_compare_rules().limit("concurrency_tolerance")
         parts.append(_part("achieved concurrency", *reached, _near(*reached, limit)))
     return parts
-
-
-def _kind(text: str | None) -> str | None:
-    """Return the kind of arrivals: a rate or a number of streams is another part."""
-    if text is None:
-        return None
-    for kind in ("closed loop", "open loop: Poisson", "open loop: one request every"):
-        if text.startswith(kind):
-            return kind
-    return text
 
 
 def _window(a: Passport, b: Passport, facts: Facts) -> list[Part]:

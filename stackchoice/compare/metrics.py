@@ -5,8 +5,6 @@ A gap is a ratio with Welch's interval over launches, else over repetitions
 repetition of an arm nothing is ranked, because its scatter is unknown.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """Everything that moved between two arms beside what was meant to: identity, settings, defaults."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from stackchoice.compare.named import engine_of, model_of
@@ -9,6 +7,7 @@ from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.passport import shown
 from stackchoice.facts import Facts
 from stackchoice.facts.datum import Record
+from stackchoice.fit.admission import launch
 from stackchoice.fit.release import read_release
 
 #: Told elsewhere, or no property of the stack.
@@ -80,7 +79,8 @@ def _defaults(a: Identity, b: Identity, facts: Facts) -> list[Moved]:
     if None in releases or releases[0] == releases[1]:
         return []
     model = model_of(a, facts)
-    family = _family(model.config.value or {}) if model else ""
+    config = model.config.value if model else None
+    family = launch(engine.id, None, config, facts=facts).family if config else ""
     found = []
     for key in sorted({f.key for f in facts.memory.allocators if f.engine == engine.id}):
         x, y = (facts.memory.fact(engine.id, key, r, family) for r in releases)
@@ -89,14 +89,3 @@ def _defaults(a: Identity, b: Identity, facts: Facts) -> list[Moved]:
             found.append(Moved(kind="default", name=key, first=shown(x.value),
                                second=shown(y.value), source=source))  # fmt: skip
     return found
-
-
-def _family(config: dict[str, Any]) -> str:
-    """Return the trait by which the fact base keys defaults of a model."""
-    text = config.get("text_config") or config
-    kinds = {str(k) for k in text.get("layer_types") or ()}
-    if any("linear" in k or "mamba" in k for k in kinds) or "full_attention_interval" in text:
-        return "hybrid"
-    if text.get("kv_lora_rank"):
-        return "latent"
-    return "sliding" if any("sliding" in k for k in kinds) else ""

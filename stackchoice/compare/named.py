@@ -1,32 +1,20 @@
 """What a passport's texts mean in the fact base: model, artifact, machine, engine, preset."""
 
-from __future__ import annotations
-
 import re
 
 from stackchoice.confirm.identity import Identity
 from stackchoice.confirm.passport import Protocol
 from stackchoice.facts import Facts
+from stackchoice.facts.names import model_called, plain_name
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 
 #: Words of a product's name that others leave out.
 FILLERS = ("nvidia", "geforce", "amd", "intel", "gpu", "edition", "server", "the")
 
 
-def plain_name(text: str) -> str:
-    """Return a name in small letters without its owner, path and file ending."""
-    name = text.rstrip("/").replace("\\", "/").rsplit("/", 1)[-1].lower()
-    return re.sub(r"\.(gguf|safetensors)$", "", name)
-
-
 def model_of(identity: Identity, facts: Facts) -> Model | None:
     """Return the model of the fact base that the identity names; None unless it is exactly one."""
-    texts = {plain_name(t) for t in (identity.model, identity.artifact) if t}
-    found = [
-        m for m in facts.models.values()
-        if texts & {m.id, m.name.lower(), *(plain_name(a.id) for a in m.artifacts)}
-    ]  # fmt: skip
-    return found[0] if len(found) == 1 else None
+    return model_called((identity.model, identity.artifact), facts)
 
 
 def artifact_of(identity: Identity, model: Model, facts: Facts) -> Artifact | None:

@@ -1,7 +1,5 @@
 """What must be told beside an arm's figures: missing capacity, discards, faults of harnesses."""
 
-from __future__ import annotations
-
 from stackchoice.confirm.passport import Passport
 
 

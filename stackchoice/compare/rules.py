@@ -1,7 +1,5 @@
 """The limits of a comparison, read from ``data/compare_rules.yaml``."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ Engines differ and so do their releases, so a key is taken where it is known and
 is left alone. What is read here is still what a server says, and is escaped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping

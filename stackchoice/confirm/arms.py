@@ -1,7 +1,5 @@
 """Engines of a laptop by name: the embedded one in several formats, MLX, Transformers."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

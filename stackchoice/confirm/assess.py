@@ -1,10 +1,9 @@
 """From the events of a run to its passport: what counts, what is discarded, what is said. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
+from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.judged import held_against, same_weights
@@ -24,7 +23,13 @@ from stackchoice.confirm.results import (
     discard_reason,
     summarise,
 )
-from stackchoice.confirm.same import other_models, other_server, same_model, same_process
+from stackchoice.confirm.same import (
+    other_answers,
+    other_models,
+    other_server,
+    same_model,
+    same_process,
+)
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
@@ -114,7 +119,9 @@ def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | Non
         Basis.READ if listed and identity.model is None else Basis.DECLARED,
         "/v1/models" if listed else "the name that was asked for",
     )
-    named = {"runtime": said.engine or said.server_header, "runtime_build": said.version,
+    # llama.cpp calls itself b0-unknown where its build was not told which it is.
+    release = None if "unknown" in (said.version or "") else said.version
+    named = {"runtime": said.engine or said.server_header, "runtime_build": release,
              "artifact": said.model_path, "effective_settings": said.settings}  # fmt: skip
     same = ("model_revision", "torch", "toolkit", "packages", "driver", "gpu", "kernels",
             "chat_template", "weight_format", "kv_format", "speculative_decoder",
@@ -126,8 +133,8 @@ def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | Non
         if item in ("artifact", "runtime") and getattr(identity, item) is not None:
             continue  # a path or a header is weaker than a name with a hash
         identity = identity.seen({item: value}, Basis.READ, where)
-    where_to = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model,
-                "server": server}  # fmt: skip
+    identity = identity.seen({"server": server}, Basis.READ, "its own account")
+    where_to = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model}  # fmt: skip
     return identity.model_copy(update=where_to)
 
 
@@ -158,7 +165,7 @@ def _validity(
     named = same_model(events)
     if named is False:
         reasons.append("the model name changed during the run")
-    reasons += other_server(events)
+    reasons += other_server(events) or other_answers(events)
     if other := other_models(samples, identity):
         reasons.append(
             f"answers name {other[0]!r}, and {identity.endpoint_model!r} was asked for; ask for it "
@@ -172,6 +179,8 @@ def _validity(
     counts = Counter(s.failure for s in samples if s.failure)
     moved = counted([(e["before"], e["after"]) for e in events if e["step"] == "counted"])
     seen = moved.cached_share if shares is None else shares
+    if emptied_by(events) and seen is not None and seen > MAX_CACHED_SHARE:
+        reasons.append(f"asked to be cold, and {seen:.0%} of a prompt came from the cache")
     return Validity(
         valid=not reasons,
         partial=partial,
@@ -182,6 +191,7 @@ def _validity(
         warnings=[
             *_warnings(events, results, identity, seen, [*before, *after]),
             *_preempted(moved.preemptions),
+            *_not_got(events, timed, samples),
             *probes.warnings,
         ],
         cache_probe=probes.cache,
@@ -226,6 +236,22 @@ def _most_in_flight(results: Results) -> float | None:
 def _preempted(times: int | None) -> list[str]:
     what = "preemptions while the load was on: the cache did not hold all requests at once"
     return [f"{times} {what}"] if times else []
+
+
+def _not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> list[str]:
+    """Say what the plan asked of the server and did not get."""
+    emptied = emptied_by(events)
+    said = [f"cold: {emptied.text}"] if emptied and emptied.proven is not True else []
+    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
+    if asked and not asked["asked"]:
+        said.append(f"answers of one length: {asked['text']}; lengths are as they fell")
+    elif asked:
+        pairs = zip(timed, samples, strict=True)
+        known = [(s.completion_tokens, e["asked_tokens"]) for e, s in pairs
+                 if s.completion_tokens is not None]  # fmt: skip
+        if odd := sum(got != wanted for got, wanted in known):
+            said.append(f"{odd} of {len(known)} answers are not as long as was asked for")
+    return said
 
 
 def _warnings(

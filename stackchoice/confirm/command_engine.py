@@ -1,18 +1,18 @@
 """Any server that a command starts: engines of one's own, each in its own environment."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import psutil
 
 from stackchoice.confirm.engine import Engine
+from stackchoice.confirm.environment import environment_of, program_of
 from stackchoice.errors import InputError
 from stackchoice.load.child import spawn
 from stackchoice.load.endpoint import Endpoint
@@ -65,7 +65,11 @@ class CommandEngine(Engine):
         self.model, self.settings, self.ready_path = model, dict(settings or {}), ready_path
         self.name, self.known = name, dict(known or {})
         self._port, self.folder = 0, folder
-        self.line(0)  # a place without a setting is said now
+        line = self.line(0)  # a place without a setting, or no program, is said now
+        if program_of(line, folder) is None:
+            raise InputError(
+                f"command {line[0]!r}: no such program; name one on the path, or give its path"
+            )
 
     @property
     def served_name(self) -> str:
@@ -75,6 +79,14 @@ class CommandEngine(Engine):
     def identity(self) -> dict[str, Any]:
         """Return what was given: the command's first word says which installation it is."""
         return {"model": self.model, "settings": self.settings, **self.known}
+
+    def environment(self) -> dict[str, Any]:
+        """Return what the interpreter of the command has installed."""
+        return self._environment
+
+    @cached_property
+    def _environment(self) -> dict[str, Any]:
+        return environment_of(self.line(0), self.folder)
 
     def line(self, port: int) -> list[str]:
         """Return the command with its places filled.

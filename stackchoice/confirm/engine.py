@@ -1,7 +1,5 @@
 """Engines that are started here: a server in a process of its own, for as long as a ``with``."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform
@@ -14,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-import psutil
-
+from stackchoice.confirm.host import peak_resident
 from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.errors import EngineError, InputError
 from stackchoice.load.child import spawn, stop
@@ -78,6 +75,10 @@ class Engine(ABC):
     def identity(self) -> dict[str, Any]:
         """Return what the passport's identity part can know from here."""
 
+    def environment(self) -> dict[str, Any]:
+        """Return items of identity that the environment it starts from tells; none by default."""
+        return {}
+
     @abstractmethod
     def _spawn(self, folder: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
         """Start the process; its output goes to the log."""
@@ -127,17 +128,7 @@ class Engine(ABC):
 
     def peak_memory_bytes(self) -> int | None:
         """Peak resident memory of the engine's process, where the system tells it."""
-        try:
-            memory = psutil.Process(self.pid).memory_info()
-            status = Path(f"/proc/{self.pid}/status")
-            for line in (
-                status.read_text("utf-8", "replace").splitlines() if status.is_file() else []
-            ):
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
-        except (psutil.Error, OSError):
-            return None
-        return getattr(memory, "peak_wset", None)
+        return peak_resident(self.pid)
 
     def _require_running(self) -> subprocess.Popen[bytes]:
         if self._process is None or not self.is_running:
@@ -241,7 +232,7 @@ class EmbeddedEngine(Engine):
         ready = folder / "ready.json"
         if not ready.exists():
             return None
-        self._facts = dict(json.loads(ready.read_text()))
+        self._facts = dict(json.loads(ready.read_text("utf-8")))
         return self._facts["address"]
 
     def identity(self) -> dict[str, Any]:

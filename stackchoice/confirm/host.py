@@ -4,8 +4,6 @@ All of it is optional: what a tool or a file does not tell stays unknown. Energy
 where a counter or a power reading was there for the whole run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import platform
@@ -136,6 +134,39 @@ class Sampler:
         with contextlib.suppress(ValueError):
             if rows:
                 self._power.append(sum(float(row[1]) for row in rows))
+
+
+def peak_resident(pid: int) -> int | None:
+    """Return the high-water mark of a process's resident memory, where the system tells it."""
+    try:
+        memory = psutil.Process(pid).memory_info()
+        status = Path(f"/proc/{pid}/status")
+        for line in status.read_text("utf-8", "replace").splitlines() if status.is_file() else []:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except (psutil.Error, OSError):
+        return None
+    return getattr(memory, "peak_wset", None)
+
+
+def born(pid: int) -> float | None:
+    """Return when a process started, Unix time in seconds; None where there is none any more."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process.create_time()
+    return None
+
+
+def listens(pid: int, port: int) -> bool | None:
+    """Whether a process or a child of it listens on a port; None where the system does not tell."""
+    try:
+        process = psutil.Process(pid)
+        family = (process, *process.children(recursive=True))
+        ports = {c.laddr.port for p in family for c in p.net_connections() if c.status == "LISTEN"}
+    except psutil.Error:
+        return None
+    return port in ports
 
 
 def _resident(pid: int | None) -> int:

@@ -21,6 +21,7 @@ class Basis(StrEnum):
     LAUNCHED = "started here"  # from a file that was hashed, with settings that were passed
     READ = "read from the engine"
     LOGGED = "read from the engine's log"
+    INSTALLED = "read from the environment that was started"
     PROBED = "probed on this machine"
     REPORTED = "reported"  # in somebody else's result file or text
     DECLARED = "declared"  # somebody typed it, nothing confirms it

@@ -1,7 +1,5 @@
 """Judging canaries: what an answer must be, and what a reference arm says of a failure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

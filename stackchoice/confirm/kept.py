@@ -1,7 +1,5 @@
 """Passports on disk: written whole or not at all, read within bounds, described by a schema."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

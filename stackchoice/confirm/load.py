@@ -5,8 +5,6 @@ drawing of the notebook and measures that as well. It writes the raw log itself;
 parent is for the eye, and is dropped rather than waited for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json
@@ -16,10 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stackchoice.confirm.beside import Beside, Emptier, engine_called, one_length
 from stackchoice.confirm.canary import Canary, load_canaries
 from stackchoice.confirm.judged import judge
 from stackchoice.confirm.probes import Prober
-from stackchoice.confirm.serverinfo import ServerInfo, ask_counters, ask_server, refused_key
+from stackchoice.confirm.serverinfo import (
+    ServerInfo,
+    ask_counters,
+    ask_server,
+    ask_template,
+    refused_key,
+)
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.load.aiperf_run import AiperfRun
@@ -29,7 +34,7 @@ from stackchoice.load.floor import measure_floor
 from stackchoice.load.journal import Journal
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import Sample
-from stackchoice.load.run import Emit, LoadRun
+from stackchoice.load.run import Emit, LoadRun, Service
 
 _OUT = 1
 
@@ -37,8 +42,8 @@ _OUT = 1
 class Job(Record):
     """What the child is told: where, how, where to write, and which timed requests exist.
 
-    ``context_tokens`` and ``slots`` are what is configured, where that is known; ``program`` is the
-    other runner's, where the plan names one.
+    ``context_tokens`` and ``slots`` are what is configured, ``runtime`` and ``model_type`` what is
+    measured, where that is known; ``program`` is the other runner's, where the plan names one.
     """
 
     endpoint: Endpoint
@@ -48,6 +53,9 @@ class Job(Record):
     done: tuple[int, ...] = ()
     context_tokens: int | None = None
     slots: int | None = None
+    runtime: str | None = None
+    model_type: str | None = None
+    started_here: bool = False
     program: Path | None = None
 
 
@@ -56,8 +64,7 @@ class Launch:
 
     def __init__(self, job: Job, emit: Emit) -> None:
         self.endpoint, self.plan, self.emit = job.endpoint, job.plan, emit
-        self.launch = job.launch
-        self.context_tokens, self.slots = job.context_tokens, job.slots
+        self.launch, self.job = job.launch, job
         kind = partial(AiperfRun, program=job.program) if job.program else LoadRun
         self.load = kind(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
 
@@ -67,9 +74,11 @@ class Launch:
         canaries = load_canaries(self.plan.canaries, self.endpoint.model).canaries
         for canary in canaries:
             self._canary(canary, "canary")
-        service = self.load.warm_up()
+        engine = engine_called(said.engine, self.job.runtime)
+        service = self._warm_up(engine)
+        slots = self.job.slots or said.slots
         if self.plan.probes and not self.launch:
-            limits = self.context_tokens or said.context_tokens, self.slots or said.slots
+            limits = self.job.context_tokens or said.context_tokens, slots
             for event in Prober(self.endpoint, self.plan, self.load).run(*limits):
                 self.emit({"step": "probed", **event})
         self._spending()
@@ -77,6 +86,11 @@ class Launch:
             drive = self.load.drive_reference if isinstance(self.load, AiperfRun) else None
             floor = measure_floor(self.plan, service, drive)
             self.emit({"step": "floor", "launch": self.launch, "floor": floor.model_dump()})
+        if self.plan.cold:
+            emptier = Emptier(self.endpoint, self.load, engine, said.slots or slots,
+                              started_here=self.job.started_here)  # fmt: skip
+            emptier.prove()
+            self.load.before = emptier.empty
         before = ask_counters(self.endpoint, self.plan.limits)
         self.load.load(service)
         if before:
@@ -90,6 +104,20 @@ class Launch:
             self.emit({"step": "server_gone"})
         if self.plan.spend:
             self.emit({"step": "spent", "launch": self.launch, "usd": self.load.meter.usd})
+
+    def _warm_up(self, engine: tuple[str, Beside] | None) -> Service:
+        """Warm up as the load will ask; without answers of one length where that is refused."""
+        if self.plan.exact_output:
+            template = ask_template(self.endpoint, self.plan.limits)
+            self.load.extra, text = one_length(engine, self.job.model_type, template)
+            self.emit({"step": "exact_output", "text": text, "asked": bool(self.load.extra)})
+        service = self.load.warm_up()
+        if self.load.extra and service.tokens is None and self.plan.warmup:
+            self.load.extra = {}
+            self.emit({"step": "exact_output", "asked": False,
+                       "text": "asked for and refused, so not asked for in the load"})  # fmt: skip
+            service = self.load.warm_up()
+        return service
 
     def _server(self, step: str) -> ServerInfo:
         info = ask_server(self.endpoint, self.plan.limits)
@@ -171,7 +199,9 @@ def _text(event: dict[str, Any]) -> str:
     if probe := event.get("probe"):
         return f"probe of {probe} answered"
     if event["step"] == "estimate":
-        return f"at most {event['usd']:.4f} USD of {event['cap_usd']:.4f}"
+        return f"estimate: at most {event['usd']:.4f} USD of {event['cap_usd']:.4f}"
+    if event["step"] == "emptied" and "hook" in event:
+        return f"prefix cache: {event['hook']} answered {event['status']}"
     if event["step"] not in ("warmup", "timed"):
         return ""
     if event["problem"]:

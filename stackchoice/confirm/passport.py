@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity, Origin, Setting
-from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Results
+from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Emptied, Results
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
@@ -62,6 +62,8 @@ class Protocol(Record):
     arrival_pattern: str | None = None
     prefix_cache_state: str | None = None
     cache: Literal["cold", "meant cold", "partly warm", "warm", "meant warm"] | None = None
+    cache_emptied: Emptied | None = None
+    exact_output: str | None = None
     warm_up: str | None = None
     warm_up_requests: int | None = None
     window_s: float | None = None

@@ -1,7 +1,5 @@
 """What this machine really offers: cores and memory after limits, and one-thread read bandwidth."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import platform

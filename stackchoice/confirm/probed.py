@@ -1,7 +1,5 @@
 """What probes showed: prefix cache, context and slots, as configured and as they are. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from functools import cache

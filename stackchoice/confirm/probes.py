@@ -3,8 +3,6 @@
 What the answers mean is said by :mod:`stackchoice.confirm.probed`, after the run.
 """
 
-from __future__ import annotations
-
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

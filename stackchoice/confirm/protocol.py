@@ -1,11 +1,10 @@
 """How a run was measured, from its events and its plan: the protocol of its passport. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.passport import Lengths, Protocol, Validity
 from stackchoice.confirm.results import cache_state
@@ -28,6 +27,11 @@ def protocol_of(
     known = cached if cached is not None else validity.counted_cached_share
     if known is None and validity.cache_probe and "cache off" in validity.cache_probe.speedup_text:
         state, cache = "cold", "cold: no prefix cache, by the probe of repeated prefixes"
+    emptied = emptied_by(events)
+    if emptied:
+        cache += f"; {emptied.text}"
+    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
+    limit = "exactly" if asked and asked["asked"] else "at most"
     canaries = load_canaries(plan.canaries, model)
     stamps = [e["started_at"] for e in events if "started_at" in e]
     return Protocol(
@@ -44,13 +48,15 @@ def protocol_of(
         output_tokens=_range(s.completion_tokens for s in samples),
         input_lengths=lengths((s.prompt_tokens for s in samples), f"{plan.prompt_words} words"),
         output_lengths=lengths(
-            (s.completion_tokens for s in samples), f"at most {plan.output_tokens} tokens"
+            (s.completion_tokens for s in samples), f"{limit} {plan.output_tokens} tokens"
         ),
         concurrency=plan.load.streams if isinstance(plan.load, Closed) else None,
         rate_per_s=plan.load.rate_per_s if isinstance(plan.load, Constant | Poisson) else None,
         arrival_pattern=str(plan.load),
         prefix_cache_state=cache,
         cache=state,
+        cache_emptied=emptied,
+        exact_output=asked["text"] if asked else None,
         warm_up_requests=plan.warmup,
         window_s=mean_of(r.duration_s for r in repetitions),
         requests=plan.requests,

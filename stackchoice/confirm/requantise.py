@@ -4,8 +4,6 @@ The engine's package has no entry for quantising, so the ``gguf`` package does i
 holds what the shipped file kept: a Q8_0 made from Q4_1 answers like the Q4_1 and is only larger.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From samples to the results of a run: medians, honest percentiles, the rules of discarding."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -30,6 +28,10 @@ DISCARD_RULES = (
     "invalid",
     "a canary that fails, before or after: the arm is on HOLD; it may be timed and never wins",
     "a model name that changes during the run: the run is invalid",
+    "a fingerprint, Server header, beginning of ids, build or process that changes during the run: "
+    "the run is invalid",
+    f"asked to be cold, and more than {MAX_CACHED_SHARE:.0%} of a prompt from cache: the run is "
+    "invalid",
     "a request lost to the client's own faults is discarded and is no failure of the server",
     *(limit.rule for limit in load_rules().client_limits),
 )
@@ -117,6 +119,22 @@ class CacheProbe(Record):
     speedup_text: str = ""
     control: float | None = None
     cached_tokens: int | None = None
+    evidence: Evidence = Evidence.MEASURED
+
+
+class Emptied(Record):
+    """How the prefix cache was emptied before each repetition, because the run asked for it.
+
+    ``proven``: whether a repeated prompt came from the cache before and no longer after it; None
+    where that does not show. ``hook`` None: nothing emptied it.
+    """
+
+    hook: str | None = None
+    times: int | None = None
+    refused: int | None = None
+    answer: str = ""
+    proven: bool | None = None
+    text: str = ""
     evidence: Evidence = Evidence.MEASURED
 
 

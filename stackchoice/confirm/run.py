@@ -1,10 +1,7 @@
 """Confirm a choice by measuring it: one call from plan to passport."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
-import os
 import subprocess
 import tempfile
 import threading
@@ -16,20 +13,22 @@ from typing import Any
 from stackchoice.confirm.assess import assemble
 from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.engine import Engine
-from stackchoice.confirm.host import Sampler, host_identity
+from stackchoice.confirm.host import Sampler, born, host_identity, listens, peak_resident
 from stackchoice.confirm.identity import Basis, Identity
 from stackchoice.confirm.load import Job
-from stackchoice.confirm.passport import Passport, PassportError
+from stackchoice.confirm.passport import Passport
 from stackchoice.confirm.probe import ProbedMachine
+from stackchoice.confirm.rawlog import done_by_launch, parsed, raw_log
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
+from stackchoice.facts import load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.names import model_called
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
-from stackchoice.load.journal import Journal, exchange_of, read_events
+from stackchoice.load.journal import Journal
 from stackchoice.load.plan import Plan
-from stackchoice.load.reading import read_sample
 
 #: Ways in which people write the one unit that a prediction may have here.
 DECODE_UNITS = ("tokens/s", "tok/s", "tokens per second")
@@ -64,6 +63,7 @@ def confirm(
     resume: bool = False,
     reference: Passport | None = None,
     runner_path: Path | None = None,
+    pid: int | None = None,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Passport:
@@ -98,6 +98,9 @@ def confirm(
         beyond the model, and one that it answers is a broken stack.
     runner_path
         Program or environment of the runner that the plan names; None looks on the path.
+    pid
+        Process of a server of this machine that was started elsewhere: its memory, and whether it
+        is the same one at the end.
     cancel
         Once it is set the run ends at once, and the passport holds what was measured until then.
     on_progress
@@ -122,20 +125,27 @@ def confirm(
     endpoint.api_key()  # a missing key is said before anything starts
     program, release = find_aiperf(runner_path) if plan.runner == "aiperf" else (None, None)
     known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
-    if engine:
-        known = known.seen(engine.identity(), Basis.LAUNCHED, engine.name)
+    launched = engine.identity() if engine else {}
+    installed = engine.environment() if engine else {}
+    known = known.seen(launched, Basis.LAUNCHED, engine.name if engine else "")
+    known = known.seen(installed, Basis.INSTALLED, "what its interpreter has installed")
     local = engine is not None or endpoint.is_loopback
     if local:
         known = known.seen(host_identity(), Basis.PROBED, "this machine, where the server runs")
-
+    if pid is not None and (engine or not local or born(pid) is None):
+        raise InputError(
+            f"pid {pid}: no process of this machine that serves {endpoint.base_url}; give one, or "
+            "leave it out and its memory stays unknown"
+        )
     if plan.launches > 1 and engine is None:
         raise InputError(
             f"launches {plan.launches}: only an engine that is started here can be launched again; "
             "give such an engine, or launches=1"
         )
+    model_type = _model_type(known, endpoint) if plan.exact_output else None
     log = Path(raw_path) if raw_path else None
     # An embedded engine has another port each time it starts, and is the same all the same.
-    subject = engine.identity() if engine else endpoint.model_dump()
+    subject = {**installed, **launched} if engine else endpoint.model_dump()
     header = {"step": "header", "subject": subject, "plan": plan.model_dump(mode="json")}
     total = plan.launches * (
         len(load_canaries(plan.canaries, endpoint.model).canaries)
@@ -147,8 +157,8 @@ def confirm(
     peaks: list[int] = []
     restarts = 0
     host: dict[str, Any] = {}
-    with _log(log, header, resume) as path:
-        done = _done(path)
+    with raw_log(log, header, resume) as path:
+        done = done_by_launch(path)
         steps = sum(map(len, done.values()))
         for launch in range(plan.launches):
             if cancel and cancel.is_set():
@@ -157,11 +167,13 @@ def confirm(
                 engine.stop()
                 engine.start()
                 endpoint = engine.endpoint
-            pid = engine.pid if engine else None
+            pid = engine.pid if engine else pid
+            began = born(pid) if pid else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
                       done=sorted(done.get(launch, ())), program=program,
                       context_tokens=_count(known.settings.get("context_tokens")),
-                      slots=_count(known.settings.get("slots")))  # fmt: skip
+                      slots=_count(known.settings.get("slots")), runtime=known.runtime,
+                      model_type=model_type, started_here=engine is not None)  # fmt: skip
             with _sampled(local, pid) as sampler, closing(_run_child(job, cancel)) as run:
                 for step in run:
                     steps += step["step"] in COUNTED
@@ -169,19 +181,24 @@ def confirm(
                         on_progress(Progress(**step, done=steps, total=total))
             if sampler:
                 host = _most(host, sampler.results())
-            if engine:
-                restarts += not engine.is_running or engine.pid != pid
-                if engine.is_running and (peak := engine.peak_memory_bytes()):
+            if pid:
+                restarts += born(pid) != began
+                if peak := peak_resident(pid):
                     peaks.append(peak)
+            if engine:
                 with path.open("ab") as file:
                     text = engine.log_tail(500)
                     Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
         if cancel and cancel.is_set():
             events.append({"step": "cancelled"})
-    if peaks and not host.get("peak_memory_of", "").startswith("all GPUs"):
+    sampled = host.get("peak_memory_bytes", 0)
+    of_gpus = host.get("peak_memory_of", "").startswith("all GPUs")
+    if peaks and not of_gpus and max(peaks) >= sampled:  # else its children hold more
         host |= {"peak_memory_bytes": max(peaks),
                  "peak_memory_of": "the engine's process, its high-water mark"}  # fmt: skip
+    if pid and not engine and not of_gpus and listens(pid, endpoint.address.port) is False:
+        host["peak_memory_of"] = f"process {pid} as given, which does not listen on this port"
     return assemble(
         events,
         arm=arm or endpoint.model,
@@ -192,11 +209,18 @@ def confirm(
         harness_revision=_own_version(),
         peak_memory_bytes=max(peaks, default=None),
         host=host,
-        restarts=restarts if engine else None,
+        restarts=restarts if pid else None,
         raw_log=log.name if log else None,
         reference=reference,
         runner_release=release,
     )
+
+
+def _model_type(known: Identity, endpoint: Endpoint) -> str | None:
+    """Return the ``model_type`` of the model's config, where the fact base has that model."""
+    model = model_called((known.model, known.artifact, endpoint.model), load_facts())
+    config = model.config.value if model else None
+    return (config or {}).get("model_type")
 
 
 @contextmanager
@@ -221,17 +245,6 @@ def _most(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         seconds = sum(r["energy_j"] / r["wall_power_w"] for r in (old, new))
         joined["wall_power_w"] = joined["energy_j"] / seconds
     return joined
-
-
-def parsed(path: Path) -> Iterator[Event]:
-    """Read a raw log back, with each timed request parsed; done after the run, on purpose."""
-    for event in read_events(path):
-        if event["step"] == "timed":
-            sample = read_sample(exchange_of(event), event["request"])
-            event = {**event, "sample": sample.model_dump(mode="json")}
-        for name in ("response", "reads", "request"):
-            event.pop(name, None)
-        yield event
 
 
 def _run_child(job: Job, cancel: threading.Event | None = None) -> Generator[Event]:
@@ -282,49 +295,6 @@ def _end_when(
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-@contextmanager
-def _log(path: Path | None, header: Event, resume: bool) -> Iterator[Path]:
-    """Give a log that holds the header and what is kept of this very run."""
-    with tempfile.TemporaryDirectory(prefix="stackchoice-") as folder:
-        if path is None:
-            path, resume = Path(folder) / "raw.jsonl", False
-        try:
-            old = _kept(path, header) if resume and path.exists() and path.stat().st_size else ()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Rewritten whole and renamed: a half-written last line goes, nothing else can be lost.
-            handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            with os.fdopen(handle, "wb") as whole:
-                journal = Journal(whole)
-                for event in (header, *old):
-                    journal.write(event)
-            os.chmod(part, 0o644)
-            os.replace(part, path)
-        except OSError as error:
-            raise PassportError(
-                f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-            ) from None
-        yield path
-
-
-def _kept(path: Path, header: Event) -> list[Event]:
-    first, *events = read_events(path) if path.stat().st_size else [{}]
-    if first != header:
-        raise PassportError(
-            f"{path}: holds another run (endpoint or plan differ); give another raw_path, or "
-            "resume=False to replace it"
-        )
-    return [event for event in events if event.get("step") in ("timed", "health", "probed")]
-
-
-def _done(path: Path) -> dict[int, set[int]]:
-    """Numbers of timed requests that are there already, by launch."""
-    found: dict[int, set[int]] = {}
-    for event in read_events(path):
-        if event["step"] == "timed":
-            found.setdefault(event["launch"], set()).add(event["request_number"])
-    return found
 
 
 def _own_version() -> str:

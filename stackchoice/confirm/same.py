@@ -1,7 +1,6 @@
 """Whether one server, one process and one model answered throughout a run. Pure."""
 
-from __future__ import annotations
-
+from collections import Counter
 from typing import Any
 
 from stackchoice.confirm.identity import Identity
@@ -12,6 +11,9 @@ Event = dict[str, Any]
 #: What a server says of itself that no running server changes.
 LASTING = ("engine", "version", "server_header", "model_path", "model_revision", "weight_format",
            "kv_format", "chat_template", "context_tokens", "slots")  # fmt: skip
+#: What an answer says of who gave it, in words.
+SIGNS = {"fingerprint": "system fingerprint", "server": "Server header",
+         "id_prefix": "beginning of ids"}  # fmt: skip
 
 
 def same_model(events: list[Event]) -> bool | None:
@@ -43,6 +45,27 @@ def other_server(events: list[Event]) -> list[str]:
         if len(values) > 1:
             return [f"another server answers than at first ({item.replace('_', ' ')} {values[0]}, "
                     f"then {values[1]}); measure each by itself"]  # fmt: skip
+    return []
+
+
+def other_answers(events: list[Event]) -> list[str]:
+    """Say which sign of who answered changed from answer to answer, between two looks as well.
+
+    Chat and plain completions begin their ids differently, so canaries are held against canaries.
+    What an answer leaves out says nothing, and one that failed may be a gateway's.
+    """
+    for sign, words in SIGNS.items():
+        for canaries in (False, True):
+            seen = Counter(
+                value for e in events
+                if "sample" in e and not e["sample"].get("failure")
+                and e["step"].startswith("canary") is canaries
+                and (value := e["sample"].get(sign)) is not None
+            )  # fmt: skip
+            if len(seen) > 1:
+                told = ", ".join(f"{v or 'none'} in {n}" for v, n in seen.items())
+                return [f"another server gave some of the answers ({words}: {told}); measure each "
+                        "by itself"]  # fmt: skip
     return []
 
 

@@ -5,8 +5,6 @@ computing and printing need (seccomp, Linux on x86-64 and ARM64). It cannot open
 network, start a process or outlive its seconds. Where a system has no such filter no code is run.
 """
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

@@ -5,8 +5,6 @@ library only. The filter is a classic BPF program: the machine must be the expec
 are allowed, every other one fails with EPERM.
 """
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import struct

@@ -1,7 +1,5 @@
 """Child process of :class:`EmbeddedEngine`: llama.cpp's own server on a loopback port."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -34,6 +32,7 @@ def main() -> None:
     params.cache_type_k = params.cache_type_v = _stored_as(xllamacpp.ggml_type, options.cache_type)
     params.n_gpu_layers = 0
     params.endpoint_metrics = True
+    params.slot_save_path = f"{options.folder}{os.sep}"  # without it no slot can be emptied
     params.ui = False
     server = xllamacpp.Server(params)
     ready = options.folder / "ready.json"

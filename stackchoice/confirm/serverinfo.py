@@ -1,13 +1,11 @@
 """What a server says of itself on the paths that common engines offer. All of it is optional."""
 
-from __future__ import annotations
-
 from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, counters_of, read_account
 from stackchoice.confirm.account import ServerInfo as ServerInfo
 from stackchoice.errors import EndpointError
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.reading import body_text
-from stackchoice.load.untrusted import message_of, parse_json
+from stackchoice.load.untrusted import message_of, parse_json, text_of
 from stackchoice.load.wire import Limits
 
 
@@ -32,6 +30,12 @@ def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
 def ask_counters(endpoint: Endpoint, limits: Limits) -> dict[str, float]:
     """Ask for the counters that a load moves; empty where the server has none."""
     return counters_of(_get(endpoint, f"{endpoint.root}/metrics", limits)[0])
+
+
+def ask_template(endpoint: Endpoint, limits: Limits) -> str:
+    """Ask for the chat template; empty where the server does not tell it."""
+    props = parse_json(_get(endpoint, f"{endpoint.root}/props", limits)[0]) or {}
+    return text_of(props.get("chat_template"))
 
 
 def _get(

@@ -4,8 +4,6 @@ Every weight becomes the 32-bit number that llama.cpp computes with, so what a s
 answers differs by its arithmetic and not by its weights. Runs in a child: torch is large.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,7 +5,7 @@ machines, hybrid, breakeven, people. ``billing`` puts listed prices into them, `
 comes out. The bill of a machine that is always on does not depend on its utilisation.
 """
 
-from stackchoice.cost.billing import owned_energy_usd, owned_parts_usd, rented_usd
+from stackchoice.cost.billing import owned_energy_usd, owned_parts_usd
 from stackchoice.cost.breakeven import break_even, crossover
 from stackchoice.cost.numbers import decimal
 from stackchoice.cost.records import (
@@ -21,26 +21,10 @@ from stackchoice.cost.records import (
     Turn,
     Volume,
 )
-from stackchoice.cost.tokens import metered_usd, tokens_usd
+from stackchoice.cost.tokens import metered_usd
 
 __all__ = [
-    "BillLine",
-    "BreakEven",
-    "Change",
-    "CostLine",
-    "Curve",
-    "Exit",
-    "Faster",
-    "Hybrid",
-    "Redundancy",
-    "Turn",
-    "Volume",
-    "break_even",
-    "crossover",
-    "decimal",
-    "metered_usd",
-    "owned_energy_usd",
-    "owned_parts_usd",
-    "rented_usd",
-    "tokens_usd",
-]
+    "BillLine", "BreakEven", "Change", "CostLine", "Curve", "Exit", "Faster", "Hybrid",
+    "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal", "metered_usd",
+    "owned_energy_usd", "owned_parts_usd",
+]  # fmt: skip

@@ -1,15 +1,13 @@
 """Formulas put on records: what a listed price makes of devices, servers and months."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Protocol
 
-from stackchoice.cost.machines import energy, owned, rent
+from stackchoice.cost.machines import energy, owned
 from stackchoice.cost.numbers import ceil, decimal
 from stackchoice.facts.datum import Datum
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import HourPrice, Machine
+from stackchoice.facts.records import Machine
 
 #: Assumption -> argument of :func:`stackchoice.cost.machines.owned`.
 OWNED_ASSUMPTIONS = {
@@ -22,15 +20,6 @@ OWNED_ASSUMPTIONS = {
     "hours_per_month": "hours",
     "hosting_usd_per_kw_month": "hosting_usd_per_kw",
 }
-
-
-def rented_usd(price: HourPrice, devices: int, hours: float, discount: float = 0) -> Decimal:
-    """Return a month of rent; whole units only, running or not used alike."""
-    usd: Decimal = rent(
-        devices=devices, devices_per_unit=price.devices_per_unit, hours=decimal(hours),
-        usd_per_device_hour=price.usd_per_device_hour, discount=decimal(discount),
-    )  # fmt: skip
-    return usd
 
 
 class Bought(Protocol):

@@ -4,13 +4,10 @@ Infinity is *never*, in the kind of number that came in. USD a month, M tokens a
 M tokens of the mix that is really used.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
 from stackchoice.cost.numbers import (
-    HOURS_PER_DAY,
     MILLION,
     SECONDS_PER_HOUR,
     Number,
@@ -32,14 +29,13 @@ def capacity_mtok(
     return tokens_per_s * utilisation_cap * seconds / peak_factor / MILLION
 
 
-def fixed_volume(self_usd: Number, managed_usd_per_mtok: Number, own_per_mtok: Number = 0) -> Any:
-    """Return the volume at which a fixed deployment costs what its tokens would: ``C / (p - v)``.
+def fixed_volume(self_usd: Number, usd_per_mtok: Number) -> Any:
+    """Return the volume at which a fixed deployment costs what its tokens would: ``C / p``.
 
-    Infinite where serving a token costs as much as buying it.
+    Infinite where tokens cost nothing.
     """
-    saved = managed_usd_per_mtok - own_per_mtok
-    volume = self_usd / where(saved > 0, saved, saved * 0 + 1)
-    return where(saved > 0, volume, infinite_like(volume))
+    volume = self_usd / where(usd_per_mtok > 0, usd_per_mtok, usd_per_mtok * 0 + 1)
+    return where(usd_per_mtok > 0, volume, infinite_like(volume))
 
 
 def crossover(
@@ -82,11 +78,6 @@ def change_needed(*, replica: Number, usd_per_mtok: Number, capacity: Number) ->
 def utilisation(self_usd: Number, usd_per_mtok: Number, full_capacity: Number) -> Number:
     """Return the share of full capacity at which the bill equals the tokens' price."""
     return self_usd / (usd_per_mtok * full_capacity)
-
-
-def requests_per_day(usd_per_hour: Number, devices: Number, usd_per_request: Number) -> Number:
-    """Return how many metered requests a day cost what a rented replica does."""
-    return HOURS_PER_DAY * usd_per_hour * devices / usd_per_request
 
 
 def price_equal(self_usd: Number, mtok: Number) -> Number:

@@ -5,8 +5,6 @@ Over a profile ``V_j`` (M tokens in each stretch of time):
 that it takes, ``p sum_j min(max(V_j - (n-1) c, 0), c)``, is worth more than ``B``. USD, M tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise

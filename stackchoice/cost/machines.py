@@ -6,14 +6,11 @@ capital at the mean of opening and closing book value, or the annuity
 per kW. USD, hours, kW, months.
 """
 
-from __future__ import annotations
-
 from stackchoice.cost.numbers import (
     MONTHS_PER_YEAR,
     SECONDS_PER_HOUR,
     Number,
     ceil,
-    larger,
     smaller,
     where,
 )
@@ -28,43 +25,19 @@ def rent(
     return units * devices_per_unit * usd_per_device_hour * hours * (1 - discount)
 
 
-def committed(
-    *, devices: Number, committed_devices: Number, usd_per_device_hour: Number, hours: Number,
-    month_hours: Number, discount: Number,
-) -> Number:  # fmt: skip
-    """Return a month of rent with some devices under commitment.
-
-    They are paid for every hour of the month whatever the load; what is needed beyond them
-    (``devices`` for ``hours``) is on demand.
-    """
-    fixed = committed_devices * month_hours * usd_per_device_hour * (1 - discount)
-    extra = larger(devices - committed_devices, devices * 0)
-    return fixed + extra * hours * usd_per_device_hour
-
-
 def commitment_pays(hours: Number, month_hours: Number, discount: Number) -> Number:
     """Whether a device used for ``hours`` is cheaper committed: its share is above 1 - discount."""
     return hours / month_hours > 1 - discount
 
 
 def stepped_hours(
-    *, busy_s: Number, starts: Number, boot_s: Number = 0, idle_s: Number = 0, step_s: Number = 1,
-    minimum_s: Number = 0,
+    *, busy_s: Number, starts: Number, boot_s: Number = 0, step_s: Number = 1
 ) -> Number:  # fmt: skip
     """Return the hours billed for a machine that is started for each stretch of work.
 
-    ``starts x max(minimum, step x ceil((busy + boot + idle) / step))``: booting and waiting
-    before the shutdown are billed as well, in whole steps.
+    ``starts x step x ceil((busy + boot) / step)``: booting is billed as well, in whole steps.
     """
-    steps = step_s * ceil((busy_s + boot_s + idle_s) / step_s)
-    return starts * larger(steps + minimum_s * 0, minimum_s + steps * 0) / SECONDS_PER_HOUR
-
-
-def autoscaled(
-    *, usd_per_hour: Number, month_hours: Number, always: Number, extra: Number, extra_hours: Number
-) -> Number:
-    """Return the bill of ``always`` replicas all month and ``extra`` ones for their hours."""
-    return usd_per_hour * (month_hours * always + extra_hours * extra)
+    return starts * step_s * ceil((busy_s + boot_s) / step_s) / SECONDS_PER_HOUR
 
 
 def annuity(
@@ -79,13 +52,6 @@ def annuity(
     growth = (1 + rate) ** months
     level = (outlay * rate * growth - residual * rate) / (growth - 1)
     return where(free, (outlay - residual) / months, level)
-
-
-def power_kw(
-    *, host_kw: Number, devices: Number, idle_kw: Number, full_kw: Number, use: Number
-) -> Number:  # fmt: skip
-    """Return the draw at the wall: host plus devices between idle and full (``use`` 0 to 1)."""
-    return host_kw + devices * (idle_kw + use * (full_kw - idle_kw))
 
 
 def energy(*, kw: Number, pue: Number, usd_per_kwh: Number, hours: Number) -> Number:

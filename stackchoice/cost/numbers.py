@@ -4,8 +4,6 @@ A bill is Decimal; ten thousand draws are arrays. Constants in the formulas are 
 because Decimal takes no float. Decimal and arrays do not mix: a caller with arrays gives floats.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any
@@ -15,7 +13,6 @@ Number = Any
 
 MILLION = 1_000_000
 MONTHS_PER_YEAR = 12
-HOURS_PER_DAY = 24
 SECONDS_PER_HOUR = 3600
 INFINITE = Decimal("Infinity")
 

@@ -4,19 +4,12 @@ A stack that is faster by the share ``g`` needs ``1 / (1 + g)`` of the machines,
 ``C g / (1 + g)`` of their cost ``C``, and pays if that is above what its extra work costs.
 """
 
-from __future__ import annotations
-
 from stackchoice.cost.numbers import Number, ceil, infinite_like, where
 
 
 def saved_usd(machines_usd: Number, gain: Number) -> Number:
     """Return what being faster by ``gain`` saves, if machines could be bought in fractions."""
     return machines_usd * gain / (1 + gain)
-
-
-def machines_that_pay(gain: Number, extra_fte: Number, usd_per_engineer: Number) -> Number:
-    """Return the machine cost above which a gain pays for its people: ``phi S (1 + g) / g``."""
-    return extra_fte * usd_per_engineer * (1 + gain) / gain
 
 
 def fte_that_pays(machines_usd: Number, gain: Number, usd_per_engineer: Number) -> Number:
@@ -45,8 +38,3 @@ def whole_gain_that_pays(machines_usd: Number, replicas: Number, people_usd: Num
     left = replicas - freed
     gain = freed / where(left > 0, left, left * 0 + 1)
     return where(left > 0, gain, infinite_like(gain))
-
-
-def replicas_freed(replicas: Number, gain: Number) -> Number:
-    """Return how many whole replicas are no longer needed."""
-    return replicas - ceil(replicas / (1 + gain))

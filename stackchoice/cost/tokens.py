@@ -1,13 +1,10 @@
 """What a month of metered tokens costs: one formula for bills and for draws.
 
 ``[(I - cached - written) p_in + cached p_c + written p_w + O p_o] / 10^6``, times
-``1 - b d`` for the share ``b`` that can wait for a batch discount ``d``, times
 ``1 + theta (kappa - 1)`` for the share ``theta`` that falls into hours at ``kappa`` times the
 price. Cached and written tokens are parts of the input, reasoning tokens a part of the output:
 nothing is added to either. USD, tokens, USD per million tokens.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -39,19 +36,6 @@ def charges(
 def charge_usd(tokens: Number, usd_per_mtok: Number) -> Number:
     """Return what so many tokens cost."""
     return tokens * usd_per_mtok / MILLION
-
-
-def tokens_usd(
-    *, batch_share: Number = 0, batch_discount: Number = 0, peak_share: Number = 0,
-    peak_multiple: Number = 1, **month: Number,
-) -> Number:  # fmt: skip
-    """Return the bill of a month; see :func:`charges` for the other arguments.
-
-    Batch and peak shares are taken to be independent of the mix; where a seller lists batch
-    prices of its own, :func:`metered_usd` bills that share by its own row instead.
-    """
-    usd = sum(charge_usd(tokens, price) for _, tokens, price in charges(**month))
-    return usd * (1 - batch_share * batch_discount) * (1 + peak_share * (peak_multiple - 1))
 
 
 def banded(usd: Number, mtok: Number, bands: Sequence[tuple[Number, Number]]) -> Number:
@@ -112,8 +96,3 @@ def metered_usd(volume: Volume, price: TokenPrice) -> Decimal:
     usd = sum(charge_usd(t, p) for _, t, p in metered_charges(volume, price))
     usd = adjusted_usd(usd, volume, price)
     return max(usd, price.minimum_usd_per_month)
-
-
-def usd_per_mtok(usd_per_hour: Number, tokens_per_s: Number) -> Number:
-    """Return the price of a million tokens from a machine that makes nothing else, fully used."""
-    return usd_per_hour * MILLION / (tokens_per_s * 3600)

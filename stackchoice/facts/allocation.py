@@ -3,13 +3,11 @@
 Which release follows which rule is data; ``fit/`` holds the rules that these names choose.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.version import InvalidVersion, Version
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from stackchoice.facts.datum import Datum, Record, Source
 
@@ -18,6 +16,24 @@ Scalar = float | int | bool | str
 #: What is as old as anybody looked comes before every release.
 OLDEST = Version("0")
 UNKNOWN = Datum[Any]()
+
+
+def release_order(text: str) -> Version:
+    """Order releases and builds alike (``b8920`` is build 8920); ValueError for no version."""
+    try:
+        return Version(text.removeprefix("b"))
+    except InvalidVersion:
+        raise ValueError(f"release {text!r} is not a version that can be ordered") from None
+
+
+def _orderable(text: str) -> str:
+    if text:
+        release_order(text)
+    return text
+
+
+#: A release that can be ordered, or empty where none bounds it.
+ReleaseText = Annotated[str, AfterValidator(_orderable)]
 
 
 class KvFormat(Record):
@@ -63,27 +79,9 @@ class AllocatorFact(Record):
 
     engine: str
     key: str
-    since: str = ""
+    since: ReleaseText = ""
     family: str = ""
     value: Datum[Scalar]
-
-    @field_validator("since")
-    @classmethod
-    def _ordered(cls, since: str) -> str:
-        if since:
-            release_order(since)
-        return since
-
-
-def release_order(text: str) -> Version:
-    """Order releases and builds alike: ``b8920`` is build 8920.
-
-    ValueError for what is no version.
-    """
-    try:
-        return Version(text.removeprefix("b"))
-    except InvalidVersion:
-        raise ValueError(f"release {text!r} is not a version that can be ordered") from None
 
 
 #: Parts of what a start takes on a device beside weights and cache.

@@ -1,7 +1,5 @@
 """How a ``config.json`` says things, and what its model class assumes where it is silent."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any, Literal

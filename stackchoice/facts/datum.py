@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -73,6 +74,11 @@ class Record(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+def content_hash(record: BaseModel) -> str:
+    """Return the sha256 of everything a record says: an order that nobody chose."""
+    return hashlib.sha256(record.model_dump_json().encode()).hexdigest()
 
 
 @cache

@@ -1,7 +1,5 @@
 """Encodings: how a weight is stored and which activations the checkpoint itself declares."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """One file of the fact base as checked records, with its sources resolved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypeVar
 

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return one frame row per mapping."""
+def frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
+    """Return one frame row per mapping; ``columns`` where there may be no row to tell them."""
     import pandas as pd
 
-    return pd.DataFrame(list(rows))
+    return pd.DataFrame(list(rows), columns=columns)
 
 
 def datum_rows(node: Any, where: str = "") -> list[dict[str, Any]]:

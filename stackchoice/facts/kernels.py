@@ -97,8 +97,8 @@ class KernelRow(Record):
     """
 
     engine: str
-    encodings: list[str] = Field(min_length=1)
-    chips: list[str] = Field(min_length=1)
+    encodings: tuple[str, ...] = Field(min_length=1)
+    chips: tuple[str, ...] = Field(min_length=1)
     parts: list[PartName] = ["linear", "moe"]
     phases: list[Phase] = ["prefill", "decode"]
     containers: list[str] = []
@@ -195,11 +195,7 @@ class KernelFacts(Record):
         )  # fmt: skip
 
 
-def matches(name: str, patterns: list[str]) -> bool:
-    """Whether a name is one of the patterns' own."""
-    return _matches(name, tuple(patterns))
-
-
 @cache
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name is one of the patterns' own."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,7 +1,5 @@
 """What devices talk over: bandwidth one way, shortest all-reduce, and how many it joins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -23,7 +23,6 @@ from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.files import checked, keyed, read_tree, rows_of
 from stackchoice.facts.frame import datum_rows, frame
 from stackchoice.facts.kernels import KernelFacts
-from stackchoice.facts.launch import LaunchForm
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import (
     MeasuredDevice,
@@ -39,6 +38,7 @@ from stackchoice.facts.records import (
     Efficiency,
     Engine,
     HourPrice,
+    LaunchForm,
     Machine,
     Model,
     Seller,
@@ -48,7 +48,7 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import YamlError, bounded_text, refuse_repeated_keys, shown
+from stackchoice.facts.yaml import YamlError, bounded_text, refuse_unclear, shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -227,7 +227,7 @@ def _checked(overlay: Path) -> Path:
                 f"they may hold {', '.join(OVERLAID)}, models/*.yaml, engines/*.yaml"
             )
         if known and path.suffix == ".yaml":
-            refuse_repeated_keys(path)
+            refuse_unclear(path)
     return overlay.resolve()
 
 

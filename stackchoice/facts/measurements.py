@@ -1,7 +1,5 @@
 """Public measurements that the speed intervals are fitted from, and how runs are grouped."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

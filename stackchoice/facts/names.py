@@ -1,8 +1,7 @@
 """What a typed name stands for in the fact base."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from stackchoice.errors import InputError, known_names
@@ -39,6 +38,22 @@ def engine_named(name: str, facts: Facts) -> str:
     """Return the id of an engine by id or by its own name, whatever the case."""
     known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
     return known.get(name.strip().lower()) or named("engine", name, facts.engines).id
+
+
+def plain_name(text: str) -> str:
+    """Return a name in small letters without its owner, path and file ending."""
+    name = text.rstrip("/").replace("\\", "/").rsplit("/", 1)[-1].lower()
+    return re.sub(r"\.(gguf|safetensors)$", "", name)
+
+
+def model_called(names: Iterable[str | None], facts: Facts) -> Model | None:
+    """Return the model that served or declared names mean; None unless it is exactly one."""
+    texts = {plain_name(t) for t in names if t}
+    found = [
+        m for m in facts.models.values()
+        if texts & {m.id, m.name.lower(), *(plain_name(a.id) for a in m.artifacts)}
+    ]  # fmt: skip
+    return found[0] if len(found) == 1 else None
 
 
 def artifact_named(artifact: str, model: Model) -> Artifact:

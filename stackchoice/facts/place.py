@@ -1,7 +1,5 @@
 """Where the fact base lies, and how a great deal is read at once."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

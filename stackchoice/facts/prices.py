@@ -3,8 +3,6 @@
 A price is appended with its date, never overwritten, and says what exactly it buys.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Literal
 

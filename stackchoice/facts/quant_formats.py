@@ -1,7 +1,6 @@
 """How checkpoints say which encoding they have: the words of their files, as tables."""
 
-from __future__ import annotations
-
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from pydantic import Field
@@ -152,6 +151,15 @@ class QuantFormats(Record):
     gguf_keys: Words[str]
     gguf_windows: Rows[GgufWindow]
     gguf_recurrent: Rows[GgufRecurrent]
+
+    @cached_property
+    def ggml_by_number(self) -> dict[int, GgmlType]:
+        """The tensor types of GGUF by their numbers."""
+        return {row.number: row for row in self.ggml_types.rows}
+
+    def ggml_file(self, number: object) -> GgmlFile | None:
+        """Return what a ``general.file_type`` means."""
+        return next((row for row in self.ggml_files.rows if row.number == number), None)
 
     def method(self, name: object) -> Method | None:
         """Return what a ``quant_method`` means, whatever its case."""

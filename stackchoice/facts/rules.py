@@ -1,7 +1,5 @@
 """What points where: the rules of the map, and the settings that follow from the arithmetic."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The fitted share of a ceiling: effects, how they hang together, and quantiles of errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import exp, prod
 from typing import Literal

@@ -1,7 +1,5 @@
 """Every fact with its source and age, and which have grown too old to be relied on."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from stackchoice.facts.datum import Evidence, Record, last_day

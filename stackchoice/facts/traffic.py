@@ -1,7 +1,5 @@
 """What request logs call things, and workloads that somebody published."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Text files written whole: a reader sees the old one or the new one, never a part of either."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """YAML read safely, with the line of every key, so that an error can name its place."""
 
-from __future__ import annotations
-
 import errno
 import stat
 from collections.abc import Iterator
@@ -80,30 +78,39 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _mapping(tree, path)
 
 
-def refuse_repeated_keys(path: Path) -> None:
-    """Refuse a file of facts in which a key stands twice: only the last would be read.
+def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
+    """Write a file of the fact base that was worked out, one record a line."""
+    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
+    path.write_text(header + text, encoding="utf-8")
+
+
+def refuse_unclear(path: Path) -> None:
+    """Refuse a file of facts in which a key stands twice, or a text would break what is shown.
 
     Raises
     ------
     YamlError
-        As :func:`read_facts`, and with the line of the key that is repeated.
+        As :func:`read_facts`, and with the line of the key or of the text.
     """
     read_facts(path)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    todo = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
+    todo: list[Any] = [yaml.compose(_text(path, MAX_FACTS_BYTES), Loader=loader)]
     while todo:
         node = todo.pop()
+        line = node.start_mark.line + 1
         if isinstance(node, yaml.SequenceNode):
             todo += node.value
-        if not isinstance(node, yaml.MappingNode):
-            continue
-        seen = set()
-        for key, value in node.value:
-            todo.append(value)
-            if (name := str(key.value)) in seen:
-                line = key.start_mark.line + 1
-                raise YamlError(f"{path}:{line}: key {shown(name)!r} stands twice; keep one")
-            seen.add(name)
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                todo += (key, value)
+                if (name := str(key.value)) in seen:
+                    line = key.start_mark.line + 1
+                    raise YamlError(f"{path}:{line}: key {shown(name)!r} stands twice; keep one")
+                seen.add(name)
+        elif not node.value.strip().isprintable():
+            what = "holds line breaks or control characters; write one line"
+            raise YamlError(f"{path}:{line}: '{shown(node.value, 60)}' {what}")
 
 
 def shown(value: Any, limit: int = 120) -> str:

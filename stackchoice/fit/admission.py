@@ -1,7 +1,5 @@
 """How many sequences an engine release lets run in a memory: one entry to every allocator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ The budget says what is possible; admission is the engine's. The number does not
 engine to the next, nor from one setting to the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """A speed question of the ledger read as a run: what it does not say stays unknown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError

@@ -1,7 +1,5 @@
 """The budget of one device: what is left for the cache after weights and everything else."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from stackchoice.errors import UnknownRuleError

@@ -6,8 +6,6 @@ by one entry every few tokens, and recurrent state that does not grow. What an e
 and slots add to that is ``allocators``' business.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil
 from typing import Any, Literal

@@ -5,18 +5,15 @@ Rewrites ``data/shares.yaml`` (the effects behind every decode interval) and
 assumed rows it already holds).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path
-
-import yaml
 
 from stackchoice.facts.datum import sure
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import ShareModel
+from stackchoice.facts.yaml import write_facts
 from stackchoice.fit.runs import Run
 from stackchoice.fit.shares import DEEP_TOKENS, fit_shares, measured_runs
 from stackchoice.fit.shrink import weighted_quantile
@@ -77,13 +74,9 @@ def write(facts: Facts, folder: Path) -> None:
         for e in facts.efficiencies if e.evidence == "assumed"
     ]  # fmt: skip
     shares = [model.model_dump(mode="json") for model in models]
-    _dump(folder / "shares.yaml", {"sources": SOURCES, "share_models": shares})
-    _dump(folder / "efficiency.yaml", {"sources": SOURCES, "efficiencies": computed + assumed})
-
-
-def _dump(path: Path, tree: dict[str, object]) -> None:
-    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
-    path.write_text(text, encoding="utf-8")
+    write_facts(folder / "shares.yaml", {"sources": SOURCES, "share_models": shares})
+    efficiencies = {"sources": SOURCES, "efficiencies": computed + assumed}
+    write_facts(folder / "efficiency.yaml", efficiencies)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Reading numbers out of a model's ``config.json``, under its present and its older names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError

@@ -4,8 +4,6 @@ First another quantisation, then a smaller cache type, a shorter context, more d
 machine. A smaller model comes last, and only with the reason why each quantisation fell.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from stackchoice.facts.datum import Datum, Record, weakest

@@ -6,8 +6,6 @@ state (Shoeybi and others 2019, arXiv 1909.08053, section 3). An all-reduce of `
 the algorithm (NCCL tests, doc/PERFORMANCE.md), and never less than the shortest one reported.
 """
 
-from __future__ import annotations
-
 from stackchoice.facts.links import LinkPath
 
 #: All-reduces of one layer in a forward pass: after attention and after the feed-forward.

@@ -4,8 +4,6 @@ Source of each reading: the architecture's own implementation in Transformers, a
 SGLang's where Transformers has none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

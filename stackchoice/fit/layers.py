@@ -4,8 +4,6 @@ Shapes are of the whole model, before any sharding and any number type. Source o
 the architecture's own implementation in Transformers, and vLLM's where Transformers has none.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
@@ -187,12 +185,8 @@ def _index_layers(text: dict[str, Any], full: int) -> list[Layers]:
         keys = need(text, "indexer_kv_heads") * need(text, "indexer_head_dim")
         ratio = need(text, "indexer_compress_ratio")
         return [Layers(kind="block_index", layers=own, key_dim=keys, ratio=ratio)]
-    return [_index(text, own)]
-
-
-def _index(text: dict[str, Any], layers: int) -> Layers:
-    return Layers(kind="index", layers=layers, key_dim=need(text, "index_head_dim"),
-                  ratio=text.get("index_kpool") or 1)  # fmt: skip
+    return [Layers(kind="index", layers=own, key_dim=need(text, "index_head_dim"),
+                   ratio=text.get("index_kpool") or 1)]  # fmt: skip
 
 
 def _compressed(text: dict[str, Any]) -> list[Layers]:

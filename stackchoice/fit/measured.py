@@ -5,8 +5,6 @@ what all its rows have in common. The habit is the unknown mean of a normal dist
 prior is the interval itself, so few rows move little and many decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import exp, log
 from typing import Literal

@@ -4,8 +4,6 @@ By plain quotient: the pool that is left, divided by the bytes of one live seque
 engine's own allocator admits fewer or more; the quotient is a budget, not an admission.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest

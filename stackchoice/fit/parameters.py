@@ -5,8 +5,6 @@ of experts, Qwen3-Next's Gated DeltaNet, DeepSeek-V3's latent attention, GPT-OSS
 biases and convolutions are left out: together under 0.1 % of any model counted here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.datum import Record

@@ -1,7 +1,5 @@
 """How much of a prompt the prefix cache gives back: whole blocks, which can mean nothing."""
 
-from __future__ import annotations
-
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators import vllm

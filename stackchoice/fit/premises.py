@@ -4,32 +4,42 @@ A pool line can agree to the token with two contradictory premises. Then the fig
 nothing, and only the release's source, or another line of the same start, decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.datum import Record
 from stackchoice.fit.allocators import vllm
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.cache import CacheLayout
 from stackchoice.fit.memory import GIB
 
+#: A premise: its text, bytes of a block, tokens that blocks print, requests that they hold.
+Reading = tuple[str, int, Callable[[int], int], Callable[[int], float]]
 #: Half of the last decimal that the memory line prints.
 HALF_STEP_GIB = 0.005
 HALF_STEP_CONCURRENCY = 0.005
 
 
 class Premise(Record):
-    """One reading of the pool line. ``implied_gib`` is the memory it needs for that figure."""
+    """One reading of the pool line. ``implied_gib`` is the memory it needs for that figure.
+
+    ``blocks`` are those that give it, or else those that the printed memory holds.
+    """
 
     id: str
     text: str
     block_bytes: int
+    blocks: int | None = None
     tokens: int | None = None
     reproduces: bool
     implied_gib: tuple[float, float] | None = None
     concurrency: float | None = None
     agrees_with_concurrency: bool | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it gives the printed figure, and no other figure contradicts it."""
+        return self.reproduces and self.agrees_with_concurrency is not False
 
 
 class PremiseCheck(Record):
@@ -54,9 +64,7 @@ class PremiseCheck(Record):
     @property
     def standing(self) -> list[str]:
         """Those of them that no other figure contradicts."""
-        return [
-            p.id for p in self.premises if p.reproduces and p.agrees_with_concurrency is not False
-        ]
+        return [p.id for p in self.premises if p.stands]
 
 
 def check_premises(
@@ -82,7 +90,28 @@ def check_premises(
     if launch.need("rule") != "block_groups":
         raise UnknownRuleError(f"the printed figures of {launch.engine} were not read")
     plan, length = vllm.plan(launch), launch.context_tokens
-    layout = launch.layout()
+    premises = [
+        _premise(name, *reading, printed_tokens, memory_gib, concurrency)
+        for name, reading in readings(plan, launch.layout(), length).items()
+    ]
+    standing = [p for p in premises if p.stands]
+    alike = len(standing) > 1 and len({(p.block_bytes, p.implied_gib) for p in standing}) == 1
+    line = launch.need("printed_pool")
+    preferred = f"grouped_{line}"
+    source = launch.memory.fact(launch.engine, "printed_pool", launch.version).source
+    return PremiseCheck(
+        printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1, alike=alike,
+        preferred=preferred if preferred in [p.id for p in standing] else None,
+        preferred_why=(
+            f"{launch.engine} {launch.release.text} shares blocks between groups and prints "
+            f"{line.replace('_', ' ')} ({source.label if source else 'no source'})"
+        ),
+        would_decide=[] if alike else _deciding(standing, memory_gib, concurrency, length),
+    )  # fmt: skip
+
+
+def readings(plan: vllm.Plan, layout: CacheLayout, length: int) -> dict[str, Reading]:
+    """Return every premise: its text, bytes of a block, and what so many blocks would print."""
     block = plan.attention_block_tokens or 1
     attention = [g for g in layout.groups if g.bytes_per_token]
     per_layer = attention[0].bytes_per_token // attention[0].layers
@@ -90,7 +119,7 @@ def check_premises(
     full = sum(g.bytes_per_token for g in attention if g.window_tokens is None)
     over_groups = plan.model_copy(update={"printed": "blocks_over_groups"})
     by_length = plan.model_copy(update={"printed": "concurrency_times_length"})
-    readings: dict[str, tuple[str, int, Callable[[int], int], Callable[[int], float]]] = {
+    return {
         "all_layers": (
             f"all {every} layers hold keys and values of every token",
             block * per_layer * every, lambda b: b * block, lambda b: b * block / length,
@@ -110,24 +139,6 @@ def check_premises(
             block * full, lambda b: b * block, lambda b: b * block / length,
         ),
     }  # fmt: skip
-    premises = [
-        _premise(name, *reading, printed_tokens, memory_gib, concurrency)
-        for name, reading in readings.items()
-    ]
-    standing = [p for p in premises if p.reproduces and p.agrees_with_concurrency is not False]
-    alike = len(standing) > 1 and len({(p.block_bytes, p.implied_gib) for p in standing}) == 1
-    line = launch.need("printed_pool")
-    preferred = f"grouped_{line}"
-    source = launch.memory.fact(launch.engine, "printed_pool", launch.version).source
-    return PremiseCheck(
-        printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1, alike=alike,
-        preferred=preferred if preferred in [p.id for p in standing] else None,
-        preferred_why=(
-            f"{launch.engine} {launch.release.text} shares blocks between groups and prints "
-            f"{line.replace('_', ' ')} ({source.label if source else 'no source'})"
-        ),
-        would_decide=[] if alike else _deciding(standing, memory_gib, concurrency, length),
-    )  # fmt: skip
 
 
 def _premise(
@@ -153,7 +164,7 @@ def _premise(
             for b in counts
         )
     return Premise(
-        id=name, text=text, block_bytes=block_bytes,
+        id=name, text=text, block_bytes=block_bytes, blocks=middle,
         tokens=tokens(middle) if middle is not None else None, reproduces=bool(counts),
         implied_gib=(counts[0] * block_bytes / GIB, (counts[-1] + 1) * block_bytes / GIB)
         if counts else None,

@@ -1,7 +1,5 @@
 """Peak dense rates, in 10^12 operations/s: of what units multiply, and of what shares rest on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.records import Artifact, Machine

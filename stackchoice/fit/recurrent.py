@@ -4,8 +4,6 @@ Each returns the values of one sequence's state in one layer, of which a device 
 of the heads, and the channels that the causal convolution keeps ``kernel`` columns of.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError

@@ -5,8 +5,6 @@
 text names; else days.
 """
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import InvalidVersion, Version
@@ -31,7 +29,7 @@ BEFORE = re.compile(r"\b(before|until)\s+(20\d\d-\d\d(?:-\d\d)?)", re.I)
 TYPED = re.compile(r"[A-Za-z0-9 .,+#()_-]{1,80}")
 #: A release is cut from the main branch some weeks before its day.
 CUT_DAYS = 45
-LAST = "9999-12-31"
+FIRST, LAST = "0000-01-01", "9999-12-31"
 
 
 class Release(Record):
@@ -75,7 +73,7 @@ def read_release(text: str | None, engine: Engine | None = None) -> Release:
 class Moment(Release):
     """A build of an engine: its number, or the days between which its source was taken."""
 
-    earliest: str = "0000-01-01"
+    earliest: str = FIRST
     latest: str = LAST
     holds: list[int] = []
     lacks: list[int] = []
@@ -83,7 +81,7 @@ class Moment(Release):
     @property
     def known(self) -> bool:
         """Whether the text says anything about the time."""
-        dated = (self.earliest, self.latest) != ("0000-01-01", LAST)
+        dated = (self.earliest, self.latest) != (FIRST, LAST)
         return bool(self.order or dated or self.holds or self.lacks)
 
 
@@ -93,7 +91,7 @@ def read_moment(text: str | None, engine: str, facts: KernelFacts) -> Moment:
     named = [(word.lower(), int(number)) for word, number in PULL.findall(text)]
     lacks = [pull for word, pull in named if word]
     holds = [pull for word, pull in named if not word]
-    earliest, latest = "0000-01-01", LAST
+    earliest, latest = FIRST, LAST
     if found := AFTER.search(text):
         earliest = _day(found.group(2), first=True)
     elif found := BEFORE.search(text):

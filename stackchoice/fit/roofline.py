@@ -5,8 +5,6 @@ a byte (Williams, Waterman, Patterson 2009). A token takes two operations a para
 reads its bytes for one token, prefill reads the weights once for a whole prompt.
 """
 
-from __future__ import annotations
-
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.interval import Interval
 from stackchoice.fit.runs import TERA

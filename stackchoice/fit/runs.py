@@ -4,8 +4,6 @@ A public measurement and a question of the ledger are read into the same record,
 intervals are fitted from, and asked for, the same quantities.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A step reads the weights its streams touch and every cache, multiplies for each 
 the chips with the prompts that arrive meanwhile; ``shrink`` fits what real engines add to that.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable
@@ -23,6 +21,7 @@ from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.interconnect import tensor_parallel_seconds
 from stackchoice.fit.measured import Z80, calibrate
 from stackchoice.fit.parameters import count_parameters
+from stackchoice.fit.rates import rate_of
 from stackchoice.fit.runs import link_over
 from stackchoice.fit.shrink import Point, fit
 
@@ -58,11 +57,8 @@ def load(row: ServingRow, facts: Facts) -> Load | None:
     if counts is None or machine is None:
         return None
     bandwidth = machine.bandwidth_gb_per_s.value
-    rates = {
-        "fp4": (machine.fp4_dense_tflops, machine.fp8_dense_tflops),
-        "fp8": (machine.fp8_dense_tflops,),
-    }.get(row.precision, ())
-    rate = next((r.value for r in (*rates, machine.bf16_dense_tflops) if r.value), None)
+    narrow = {"fp4": ("fp4", "fp8"), "fp8": ("fp8",)}.get(row.precision, ())
+    rate = rate_of(machine, *narrow, "16-bit")
     if not (bandwidth and rate):
         return None
     share = counts.routed_active / counts.routed if counts.routed else 0.0

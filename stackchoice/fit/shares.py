@@ -4,20 +4,14 @@ The share falls with fixed costs per token, with depth the cache of which is not
 devices, and by class, engine and device; ``shrink`` fits those effects and their spread.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from stackchoice.facts.load import Facts
 from stackchoice.facts.measurements import repository
 from stackchoice.facts.shares import ShareModel
 from stackchoice.fit.asked import asked_run
 from stackchoice.fit.runs import Run, measured_run
-
-if TYPE_CHECKING:
-    from stackchoice.fit.shrink import Point
 
 #: Prior spread, in logarithms, of each kind of effect.
 PRIORS = {
@@ -135,26 +129,16 @@ def measured_runs(facts: Facts) -> list[Run]:
 SPEED_ASKS = ("decode_tokens_per_s", "prefill_tokens_per_s")
 
 
-def points(runs: Iterable[Run]) -> list[Point]:
-    """Turn measured runs into rows of the fit."""
-    from stackchoice.fit.shrink import Point
-
-    return [
-        Point(
-            features=features(run),
-            value=math.log((run.tokens_per_s or 0) / (run.ceiling or 1)),
-            group=run.source,
-            rough=rough(run),
-            sound=run.sound,
-        )
-        for run in runs
-    ]
-
-
 def fit_shares(runs: Iterable[Run], phase: str, *, without: str | None = None) -> ShareModel:
     """Fit one phase; ``without`` leaves out every row of one source."""
-    from stackchoice.fit.shrink import fit
+    from stackchoice.fit.shrink import Point, fit
 
-    kept = [run for run in runs if run.phase == phase and run.source != without]
-    model = fit(points(kept), PRIORS, doubtful_weight=DOUBTFUL[phase])
+    points = [
+        Point(
+            features=features(run), value=math.log((run.tokens_per_s or 0) / (run.ceiling or 1)),
+            group=run.source, rough=rough(run), sound=run.sound,
+        )
+        for run in runs if run.phase == phase and run.source != without
+    ]  # fmt: skip
+    model = fit(points, PRIORS, doubtful_weight=DOUBTFUL[phase])
     return model.model_copy(update={"phase": phase})

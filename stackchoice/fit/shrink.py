@@ -6,8 +6,6 @@ and a wide one, an unseen member counts as zero with its whole prior spread, so 
 off to coarser classes by itself and widens where data is thin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

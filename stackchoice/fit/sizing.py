@@ -1,12 +1,10 @@
 """Question 1 for one model on one machine, without a scenario: cache, budgets, admission, cures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
 from stackchoice.errors import InputError, UnknownCacheError
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admissions import AdmissionRow, admission_rows, lightest, workspaces_of
@@ -84,10 +82,9 @@ def size(
         if value < 1:
             raise InputError(f"{name}: {value} is less than one; give a whole number from 1 on")
     config = model.config.value or {}
-    layout, unread = _layout(config, kv_dtype, facts)
+    layout, unread = layout_or_why(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
-    whole = any(facts.speed_classes.splits_by_layer(engine) for engine in engines or [])
-    held = layout and held_layout(config, 1 if whole else devices, kv_dtype, memory=facts.memory)
+    held = layout and held_by(config, devices, kv_dtype, facts, engines)
     limit, beyond = model.context_tokens.value, ""
     if limit is not None and context_tokens > limit:
         beyond = (
@@ -95,28 +92,20 @@ def size(
             "serves this without another rope setting"
         )
     note = "; ".join(text for text in (unread, beyond) if text)
-    spaces = workspaces_of(
-        config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
-    )  # fmt: skip
+    spaces, taken = taken_by(config, artifact, machine, devices, facts, engines)
     file_format = None if artifact.encoding == "unknown" else artifact.format
-    named = {engine: spaces[engine] for engine in engines or [] if engine in spaces}
-    taken = lightest(named or spaces, config, facts, file_format)
-    shared: dict[str, Any] = {
-        "weights_bytes": artifact.weights_bytes,
-        "workspace_bytes": taken,
-        "bytes_per_sequence": held and held.bytes_per_sequence(context_tokens),
-    }
-    usable = usable_bytes(machine, devices)
-    notes = "; ".join(text for text in (note, usable.note) if text)
+    one = held.bytes_per_sequence(context_tokens) if held else None
     rows = [
-        fit_row(
-            "the vendor's GB", memory_bytes=nominal_bytes(machine, devices), note=note, **shared
-        ),
-        fit_row("the memory the machine reports", memory_bytes=usable, note=notes, **shared),
+        fit_row(**asked, bytes_per_sequence=one)
+        for asked in budgets(artifact, machine, devices, taken, note)
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
         kv_dtype=kv_dtype, file_format=file_format, workspaces=spaces,
+    )  # fmt: skip
+    situation = Situation(
+        engine="", model=model, artifact=artifact, machine=machine, tp=devices,
+        context_tokens=context_tokens, kv_dtype=kv_dtype,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -141,17 +130,26 @@ def size(
             cache_at=layout.bytes_per_sequence if layout else None,
         ),
         cures={
-            engine: cures(
-                Situation(
-                    engine=engine, model=model, artifact=artifact, machine=machine, tp=devices,
-                    context_tokens=context_tokens, kv_dtype=kv_dtype,
-                ),
-                facts,
-            )
+            engine: cures(situation.model_copy(update={"engine": engine}), facts)
             for engine in engines or []
         },
         note=note,
     )  # fmt: skip
+
+
+def budgets(
+    artifact: Artifact, machine: Machine, devices: int, taken: Datum[int], note: str = ""
+) -> list[dict[str, Any]]:
+    """Return both memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
+    parts = {"weights_bytes": artifact.weights_bytes, "workspace_bytes": taken}
+    usable = usable_bytes(machine, devices)
+    notes = "; ".join(text for text in (note, usable.note) if text)
+    return [
+        {"basis": "the vendor's GB", "memory_bytes": nominal_bytes(machine, devices),
+         "note": note, **parts},
+        {"basis": "the memory the machine reports", "memory_bytes": usable, "note": notes,
+         **parts},
+    ]  # fmt: skip
 
 
 def premises(
@@ -164,7 +162,7 @@ def premises(
     Empty where the config is of another kind (latent attention, say).
     """
     text = text_config(config)
-    layout, _ = _layout(config, kv_dtype, facts)
+    layout, _ = layout_or_why(config, kv_dtype, facts)
     heads, layers = text.get("num_attention_heads"), text.get("num_hidden_layers")
     if layout is None or not heads or not layers:
         return []
@@ -192,9 +190,35 @@ def premises(
     ]  # fmt: skip
 
 
-def _layout(
+def taken_by(
+    config: dict[str, Any], artifact: Artifact, machine: Machine, devices: int, facts: Facts,
+    engines: list[str] | None = None,
+) -> tuple[dict[str, Datum[int]], Datum[int]]:  # fmt: skip
+    """Return what each engine takes beside weights and cache, and what the budgets are given.
+
+    That of the engine asked about, else of the one that takes least.
+    """
+    spaces = workspaces_of(
+        config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
+    )  # fmt: skip
+    named = {engine: spaces[engine] for engine in engines or [] if engine in spaces}
+    file_format = None if artifact.encoding == "unknown" else artifact.format
+    return spaces, lightest(named or spaces, config, facts, file_format)
+
+
+def held_by(
+    config: dict[str, Any], devices: int, kv_dtype: str | None, facts: Facts,
+    engines: list[str] | None = None,
+) -> CacheLayout:  # fmt: skip
+    """Return what a replica's devices hold together, as the engine asked about spreads it."""
+    whole = any(facts.speed_classes.splits_by_layer(engine) for engine in engines or [])
+    return held_layout(config, 1 if whole else devices, kv_dtype, memory=facts.memory)
+
+
+def layout_or_why(
     config: dict[str, Any], kv_dtype: str | None, facts: Facts
 ) -> tuple[CacheLayout | None, str]:
+    """Return the layers of a config, or why they cannot be read."""
     try:
         return cache_layout(config, kv_dtype, memory=facts.memory), ""
     except UnknownCacheError as error:

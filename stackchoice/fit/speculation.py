@@ -6,8 +6,6 @@ the verification not free). Dense weights are read once for all drafts, so only 
 the cache cost; a mixture of experts reads up to the experts of every token.
 """
 
-from __future__ import annotations
-
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.interval import Interval
 

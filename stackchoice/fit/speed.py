@@ -5,8 +5,6 @@ multiplies, so compute is its ceiling. Public measurements reach a share of eith
 ``data/efficiency.yaml`` holds which share, and the interval is that share of the ceiling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

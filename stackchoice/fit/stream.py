@@ -1,7 +1,5 @@
 """One stream on a machine as a run: the bytes it reads, the rates it is held against."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackchoice.facts.links import Link

@@ -1,7 +1,5 @@
 """Does it start: a verdict with its code, from a launch and the memory it has."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from stackchoice.errors import UnknownRuleError

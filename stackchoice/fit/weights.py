@@ -1,7 +1,5 @@
 """Bytes of weights resident on one device: from the checkpoint, else parameters and encoding."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -6,8 +6,6 @@ own rule (``budget`` in ``data/allocators.yaml``), the rest is the least and the
 starts printed (``data/workspace.yaml``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property

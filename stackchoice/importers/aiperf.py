@@ -3,47 +3,25 @@
 Raw records hold every event with its stamp, and are judged by this client's own reader.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
-from stackchoice.importers.run import Found, Run
-from stackchoice.importers.values import (
-    at,
-    lengths,
-    number,
-    plain,
-    rows,
-    spread,
-    spread_of,
-    whole,
-    words,
-)
+from stackchoice.importers.run import Found, Run, sample, sampling_of
+from stackchoice.importers.values import at, lengths, number, rows, spread, spread_of, whole, words
 from stackchoice.load.aiperf import exchange_of_record
 from stackchoice.load.reading import read_sample
-from stackchoice.load.records import Sample, Usage
+from stackchoice.load.records import Sample
 from stackchoice.load.untrusted import dict_of, text_of
 
 #: Seconds of one unit of a metric.
 UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-SAMPLING = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty")
-#: Headers of the CSV -> tags of the JSON.
-HEADERS = {
-    "Time to First Token": "time_to_first_token", "Inter Token Latency": "inter_token_latency",
-    "Inter Chunk Latency": "inter_chunk_latency", "Request Latency": "request_latency",
-    "Output Sequence Length": "output_sequence_length",
-    "Input Sequence Length": "input_sequence_length",
-    "Output Token Throughput": "output_token_throughput",
-    "Request Throughput": "request_throughput", "Request Count": "request_count",
-    "Benchmark Duration": "benchmark_duration", "Error Request Count": "error_request_count",
-    "Error Count": "error_request_count", "Goodput": "goodput",
-    "Effective Concurrency": "effective_concurrency",
-    "Effective Latency": "effective_latency",
-}  # fmt: skip
+LATENCIES = ("ttft_s", "itl_s", "end_to_end_s", "intended_end_to_end_s")
+#: Headers of the CSV, as tags -> the tag of the JSON where that is another.
+HEADERS = {"error_count": "error_request_count"}
 
 
 def is_aiperf(tree: dict[str, Any]) -> bool:
@@ -103,7 +81,7 @@ def read_summary(tree: dict[str, Any]) -> Run:
         "concurrency": streams if rate is None else None,
         "rate_per_s": rate,
         "arrival": _arrival(kind, streams, rate),
-        "sampling": {k: v for k, v in plain(extra).items() if k in SAMPLING} or None,
+        "sampling": sampling_of(extra) or None,
         "input_lengths": _lengths(tree, "input_sequence_length", at(prompts, "isl", "mean")),
         "output_lengths": _lengths(tree, "output_sequence_length", at(prompts, "osl", "mean")),
         "warm_up": "none configured" if config.get("phases") and warm is None else None,
@@ -156,12 +134,12 @@ def read_csv(text: str) -> Run:
         if row[0] == "Endpoint":
             break
         match = re.fullmatch(r"(.*?)(?: \(([^()]*)\))?", row[0])
-        tag = HEADERS.get(match.group(1)) if match else None
-        if match and tag and header:
+        if match and header:
+            tag = match.group(1).lower().replace(" ", "_")
             cells = {k: number(v) for k, v in zip(header[1:], row[1:], strict=False) if v != ""}
             if "Value" in cells:
                 cells["avg"] = cells.pop("Value")
-            tree[tag] = {"unit": match.group(2) or "", **cells}
+            tree[HEADERS.get(tag, tag)] = {"unit": match.group(2) or "", **cells}
     return _figures(tree).model_copy(
         update={"notes": ("the CSV does not hold model, load or settings",)}
     )
@@ -171,26 +149,31 @@ def read_records(lines: list[dict[str, Any]]) -> Run:
     """Read ``profile_export.jsonl``: one line for each request."""
     timed = _profiled(lines)
     good = [x for x in timed if not x.get("error")]
-    samples = tuple(s for s in map(_sample, good) if s)
+    samples = [s for s in map(_sample, good) if s]
     starts = [number(x["metadata"].get("request_start_ns"), 1e-9) for x in timed]
     ends = [number(x["metadata"].get("request_end_ns"), 1e-9) for x in timed]
     known = [v for v in (*starts, *ends) if v is not None]
     seconds = max(known) - min(known) if len(known) > 1 else None
-    tokens = [s.completion_tokens for s in samples]
-    total = sum(t or 0 for t in tokens) if tokens and None not in tokens else None
     return Run(
         harness="aiperf", requests=len(timed), completed=len(good), failed=len(timed) - len(good),
-        warm_up_requests=(len(lines) - len(timed)) or None, duration_s=seconds,
-        ttft_s=spread_of(s.ttft_s for s in samples), itl_s=spread_of(s.itl_s for s in samples),
-        end_to_end_s=spread_of(s.end_to_end_s for s in samples),
-        intended_end_to_end_s=spread_of(s.intended_end_to_end_s for s in samples),
-        gap_s=spread_of(s.gap_median_s for s in samples),
-        input_lengths=lengths([s.prompt_tokens for s in samples]),
-        output_lengths=lengths([s.completion_tokens for s in samples]),
+        warm_up_requests=(len(lines) - len(timed)) or None,
         requests_per_s=len(good) / seconds if seconds else None,
-        output_tokens_per_s=total / seconds if total and seconds else None,
-        samples=samples, notes=("single requests only: the load that was asked for is not in it",),
+        **_summed(samples, seconds, LATENCIES), samples=samples,
+        notes=("single requests only: the load that was asked for is not in it",),
     )  # fmt: skip
+
+
+def _summed(samples: list[Sample], seconds: float | None, names: Sequence[str]) -> dict[str, Any]:
+    """Return the figures of a run that follow from its single requests."""
+    counted = [s.completion_tokens for s in samples]
+    total = sum(n or 0 for n in counted) if counted and None not in counted else None
+    return {
+        **{name: spread_of(getattr(s, name) for s in samples) for name in names},
+        "gap_s": spread_of(s.gap_median_s for s in samples), "duration_s": seconds,
+        "input_lengths": lengths([s.prompt_tokens for s in samples]),
+        "output_lengths": lengths(counted),
+        "output_tokens_per_s": total / seconds if total and seconds else None,
+    }  # fmt: skip
 
 
 def _profiled(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -205,11 +188,9 @@ def read_raw(lines: list[dict[str, Any]]) -> Run:
     found = [read_sample(x, b) for x, b in zip(exchanges, bodies, strict=True)]
     good = [s for s in found if s.failure is None]
     seconds = (max(x.ended_ns for x in exchanges) - min(x.sent_ns for x in exchanges)) / 1e9 or None
-    counted = [s.completion_tokens for s in good]
-    tokens = sum(n or 0 for n in counted) if counted and None not in counted else None
     shares = [s.cached_tokens / s.prompt_tokens for s in good
               if s.cached_tokens is not None and s.prompt_tokens]  # fmt: skip
-    sampling = [{k: v for k, v in plain(b).items() if k in SAMPLING} for b in bodies]
+    sampling = [sampling_of(b) for b in bodies]
     models = {text_of(b.get("model")) for b in bodies}
     model = words(models.pop()) if len(models) == 1 else None
     agent = words(at(timed[0], "request_headers", "User-Agent")) if timed else None
@@ -220,17 +201,11 @@ def read_raw(lines: list[dict[str, Any]]) -> Run:
         sampling=sampling[0] if all(s == sampling[0] for s in sampling) else None,
         requests=len(timed), completed=len(good), failed=len(timed) - len(good),
         failures={f.value: n for f, n in Counter(s.failure for s in found if s.failure).items()},
-        warm_up_requests=(len(lines) - len(timed)) or None, duration_s=seconds,
-        **{name: spread_of(getattr(s, name) for s in good) for name in (
-            "ttft_s", "itl_s", "end_to_end_s", "intended_end_to_end_s", "decode_tokens_per_s",
-            "prefill_tokens_per_s")},
-        gap_s=spread_of(s.gap_median_s for s in good),
-        input_lengths=lengths([s.prompt_tokens for s in good]),
-        output_lengths=lengths([s.completion_tokens for s in good]),
+        warm_up_requests=(len(lines) - len(timed)) or None,
         cached_share=max(shares, default=None),
         requests_per_s=len(good) / seconds if seconds else None,
-        output_tokens_per_s=tokens / seconds if tokens and seconds else None,
-        samples=tuple(found), started_at=str(first),
+        **_summed(good, seconds, (*LATENCIES, "decode_tokens_per_s", "prefill_tokens_per_s")),
+        samples=found, started_at=str(first),
         notes=("raw records: the load that was asked for is not in them",),
     )  # fmt: skip
 
@@ -244,22 +219,18 @@ def _sample(record: dict[str, Any]) -> Sample | None:
     whole_s = _scaled(metrics, "request_latency", "value")
     if whole_s is None:
         return None
-    itl = _scaled(metrics, "inter_token_latency", "value")
     gaps = at(metrics, "inter_chunk_latency", "value")
     gaps = sorted(g for g in map(number, gaps if isinstance(gaps, list) else ()) if g is not None)
     unit = _unit(metrics, "inter_chunk_latency")
-    out = get("output_sequence_length")
     let_go, start = (number(about.get(k), 1e-9) for k in ("credit_issued_ns", "request_start_ns"))
     late = None if let_go is None or start is None else max(0.0, start - let_go)
-    return Sample(
+    return sample(
+        get("output_sequence_length"), _scaled(metrics, "inter_token_latency", "value"),
         ttft_s=_scaled(metrics, "time_to_first_token", "value"), end_to_end_s=whole_s,
-        itl_s=itl or None,
-        decode_tokens_per_s=1 / itl if itl else None,
         intended_end_to_end_s=None if late is None else whole_s + late,
         cached_tokens=get("usage_prompt_cache_read_tokens"),
         gap_median_s=gaps[len(gaps) // 2] * unit if gaps and unit else None,
-        prompt_tokens=get("input_sequence_length"), completion_tokens=out,
-        usage=Usage.MISSING if out is None else Usage.REPORTED,
+        prompt_tokens=get("input_sequence_length"),
     )  # fmt: skip
 
 

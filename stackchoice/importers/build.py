@@ -1,7 +1,5 @@
 """From a result file of another harness to passports: which format it is, and what it makes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
@@ -25,6 +23,7 @@ from stackchoice.importers.run import Run
 from stackchoice.importers.values import number, rows
 from stackchoice.load.harnesses import harness
 from stackchoice.load.records import Failure, Repetition, Spread
+from stackchoice.load.untrusted import parse_json
 
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
@@ -37,6 +36,10 @@ MAX_SAMPLES = 20_000
 RAW = "-raw"
 SPREADS = ("ttft_s", "itl_s", "gap_s", "end_to_end_s", "intended_end_to_end_s",
            "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
+
+#: What a repetition has of its run.
+REPEATED = ("duration_s", "requests_per_s", "output_tokens_per_s",
+            *(name for name in SPREADS if name in Repetition.model_fields))  # fmt: skip
 
 
 def import_results(
@@ -130,18 +133,8 @@ def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
 
 def _lines(text: str) -> list[dict[str, Any]]:
     """Return the objects of JSON lines; nothing where a line is none."""
-    found = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return []
-        if not isinstance(value, dict):
-            return []
-        found.append(value)
-    return found
+    found = [parse_json(line) for line in text.splitlines() if line.strip()]
+    return [] if None in found else [row for row in found if row is not None]
 
 
 def _table(text: str) -> list[Run]:
@@ -324,11 +317,7 @@ def _joined(found: list[Spread | None], name: str, samples: list[Any]) -> Spread
 def _repetition(number: int, run: Run) -> Repetition:
     return Repetition(
         number=number, requests=run.requests or 0, completed=run.completed or 0,
-        duration_s=run.duration_s, requests_per_s=run.requests_per_s,
-        output_tokens_per_s=run.output_tokens_per_s, ttft_s=run.ttft_s, itl_s=run.itl_s,
-        end_to_end_s=run.end_to_end_s, intended_end_to_end_s=run.intended_end_to_end_s,
-        decode_tokens_per_s=run.decode_tokens_per_s,
-        prefill_tokens_per_s=run.prefill_tokens_per_s,
+        **{name: getattr(run, name) for name in REPEATED},
     )  # fmt: skip
 
 

@@ -4,14 +4,12 @@ Release 0.8.1 keeps its arguments in ``config.spec``, 0.3 to 0.7 in ``args``, ol
 benchmark; the metrics have had one shape (``successful``, ``errored``, ``incomplete``) since 0.2.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
-from stackchoice.importers.run import Found, Run
+from stackchoice.importers.run import Found, Run, sample, sampling_of
 from stackchoice.importers.values import at, lengths, number, plain, rows, spread, whole, words
-from stackchoice.load.records import Sample, Usage
+from stackchoice.load.records import Sample
 
 MS = 1e-3
 
@@ -107,8 +105,7 @@ def _sampling(tree: dict[str, Any], bench: dict[str, Any]) -> dict[str, Any] | N
     extras = _first(at(bench, "config", "backend", "extras", "body"),
                     at(bench, "config", "backend", "extras"),
                     at(tree, "args", "backend_kwargs", "extras", "body"))  # fmt: skip
-    names = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty")
-    return {k: v for k, v in plain(extras).items() if k in names} or None
+    return sampling_of(extras) or None
 
 
 def _arrival(kind: str | None, streams: int | None, rate: float | None) -> str | None:
@@ -184,21 +181,15 @@ def _mean(value: Any) -> Any:
 
 
 def _sample(row: dict[str, Any]) -> Sample | None:
-    ttft, itl = (
-        number(row.get("time_to_first_token_ms"), MS),
-        number(row.get("inter_token_latency_ms"), MS),
-    )
-    e2e = number(row.get("request_latency"))
+    ttft, e2e = number(row.get("time_to_first_token_ms"), MS), number(row.get("request_latency"))
     if ttft is None and e2e is None:
         return None
-    out = whole(_first(row.get("output_tokens"), at(row, "output_metrics", "total_tokens")))
-    return Sample(
-        ttft_s=ttft, end_to_end_s=e2e, itl_s=itl or None,
-        decode_tokens_per_s=1 / itl if itl else None,
+    return sample(
+        whole(_first(row.get("output_tokens"), at(row, "output_metrics", "total_tokens"))),
+        number(row.get("inter_token_latency_ms"), MS), ttft_s=ttft, end_to_end_s=e2e,
         intended_end_to_end_s=number(row.get("request_scheduled_latency")),
         prompt_tokens=whole(
             _first(row.get("prompt_tokens"), at(row, "input_metrics", "total_tokens"))
         ),
-        completion_tokens=out, cached_tokens=whole(row.get("cached_tokens")),
-        usage=Usage.MISSING if out is None else Usage.REPORTED,
+        cached_tokens=whole(row.get("cached_tokens")),
     )  # fmt: skip

@@ -4,8 +4,6 @@ Rows of one configuration at one depth belong together: a prompt test (``pp``) g
 rate, a generation test (``tg``) the decode rate. A test of both gives neither.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable

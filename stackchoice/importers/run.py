@@ -1,14 +1,16 @@
 """One run as another harness reported it, before it becomes part of a passport."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.confirm.identity import Basis
 from stackchoice.confirm.passport import Lengths
 from stackchoice.confirm.results import Goodput
 from stackchoice.facts.datum import Record
-from stackchoice.load.records import Sample, Spread
+from stackchoice.importers.values import Plain, plain
+from stackchoice.load.records import Sample, Spread, Usage
+
+#: Settings of decoding that a request may carry.
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty")
 
 
 class Found(Record):
@@ -64,3 +66,16 @@ class Run(Record):
     broken: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def sampling_of(tree: Any) -> dict[str, Plain]:
+    """Return the settings of decoding among the plain values of an object."""
+    return {name: value for name, value in plain(tree).items() if name in SAMPLING}
+
+
+def sample(out: int | None, itl: float | None, **told: Any) -> Sample:
+    """Return a single request that somebody else measured; an ITL of 0 is none."""
+    return Sample(
+        itl_s=itl or None, decode_tokens_per_s=1 / itl if itl else None, completion_tokens=out,
+        usage=Usage.MISSING if out is None else Usage.REPORTED, **told,
+    )  # fmt: skip

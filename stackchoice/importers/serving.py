@@ -4,8 +4,6 @@ Their lists of single requests (``--save-detailed``, ``--output-details``) hold 
 request, also for failed ones, whose TTFT is 0 and whose error is a text.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 from typing import Any
@@ -13,18 +11,9 @@ from typing import Any
 from stackchoice.confirm.account import read_account
 from stackchoice.confirm.identity import Basis
 from stackchoice.confirm.results import Goodput
-from stackchoice.importers.run import Found, Run
-from stackchoice.importers.values import (
-    at,
-    lengths,
-    number,
-    plain,
-    spread,
-    spread_of,
-    whole,
-    words,
-)
-from stackchoice.load.records import Sample, Usage
+from stackchoice.importers.run import Found, Run, sample
+from stackchoice.importers.values import at, lengths, number, plain, spread, spread_of, whole, words
+from stackchoice.load.records import Sample
 
 MS = 1e-3
 #: Keys that either script writes itself; everything else plain was given as metadata.
@@ -71,16 +60,13 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
         failed = len(single) - len(good)
     cached = number(at(tree, "cache_report", "cache_hit_rate_pct"), 0.01)
     rate, streams = number(tree.get("request_rate")), whole(tree.get("max_concurrency"))
-    total_in, total_out = (
-        whole(tree.get("total_input_tokens")),
-        whole(tree.get("total_output_tokens")),
-    )
+    total_in, total_out = (whole(tree.get(f"total_{k}_tokens")) for k in ("input", "output"))
     finite = None if rate is None or tree.get("request_rate") in ("inf", float("inf")) else rate
     return Run(
         harness=harness,
         label=words(tree.get("label")) or words(tree.get("tag")),
         asked=asked,
-        identity=_identity(tree, harness),
+        identity=_identity(tree),
         concurrency=streams,
         rate_per_s=finite,
         arrival=_arrival(tree, finite, streams),
@@ -115,7 +101,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
     )  # fmt: skip
 
 
-def _identity(tree: dict[str, Any], harness: str) -> tuple[Found, ...]:
+def _identity(tree: dict[str, Any]) -> tuple[Found, ...]:
     info = tree.get("server_info")
     found = []
     if isinstance(info, dict):
@@ -128,9 +114,7 @@ def _identity(tree: dict[str, Any], harness: str) -> tuple[Found, ...]:
                  "slots": said.slots, "effective_settings": said.settings}  # fmt: skip
         found.append(Found(items=items, basis=Basis.READ, where="/server_info, kept in the file"))
     given = {k: v for k, v in plain(tree).items() if k not in OWN_KEYS and not _figure(k)}
-    items = {"model": words(tree.get("model_id")),
-             "settings": given}  # fmt: skip
-    found.append(Found(items=items))
+    found.append(Found(items={"model": words(tree.get("model_id")), "settings": given}))
     return tuple(found)
 
 
@@ -204,14 +188,12 @@ def _requests(tree: dict[str, Any]) -> list[Sample | None]:
             continue
         itl = sum(steps) / (out - 1) if out and out > 1 and steps else None
         found.append(
-            Sample(
-                ttft_s=first, end_to_end_s=first + sum(steps), itl_s=itl or None,
-                decode_tokens_per_s=1 / itl if itl else None,
+            sample(
+                out, itl, ttft_s=first, end_to_end_s=first + sum(steps),
                 gap_median_s=statistics.median(steps) if steps else None,
                 gap_max_s=max(steps, default=None),
-                prompt_tokens=whole(sent), completion_tokens=out, cached_tokens=whole(cached),
+                prompt_tokens=whole(sent), cached_tokens=whole(cached),
                 content_chunks=len(steps) + 1,
-                usage=Usage.MISSING if out is None else Usage.REPORTED,
             )
         )  # fmt: skip
     return found

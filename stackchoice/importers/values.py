@@ -1,7 +1,5 @@
 """Reading other people's files: each function gives a safe value or None, nothing is trusted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ the plan's seed draws. AIPerf's raw records hold every event with its stamp, so 
 judges them that judges this client's own reads; of AIPerf are the sending and the stamps alone.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The same load for another machine or a cluster: AIPerf's files, a script, a Kubernetes job."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tempfile
@@ -19,6 +17,8 @@ from stackchoice.load.run import LoadRun, Service
 
 NAME = "stackchoice-load"
 IMAGE = "python:3.12"
+#: What each container asks of its node (assumed). No limit: a throttled client measures itself.
+RESOURCES = {"aiperf": {"cpu": "4", "memory": "4Gi"}, "result": {"cpu": "100m", "memory": "64Mi"}}
 #: A ConfigMap holds a MiB, names and padding included.
 _MAP_BYTES = 900_000
 #: What is written is held in memory first.
@@ -117,7 +117,7 @@ def _what_to_do(
     return f"""wrote {folder}
 {here}on another machine:
   sh {script}
-or on a cluster:
+or on a cluster (held against the API's shape, and never run on one):
 {claim}{secret}  kubectl create -f {job}
   kubectl wait --for=condition=complete --timeout=1h job/{NAME}
   kubectl logs job/{NAME} -c result > {result}
@@ -144,11 +144,11 @@ def _manifest(texts: dict[str, str], variable: str | None, release: str, *, fits
             "initContainers": [{
                 "name": "aiperf", "image": IMAGE, "command": ["sh", "-ec", run],
                 "env": [{"name": variable, "valueFrom": secret}] if variable else [],
-                "volumeMounts": mounts,
+                "volumeMounts": mounts, "resources": {"requests": RESOURCES["aiperf"]},
             }],
             "containers": [{
                 "name": "result", "image": IMAGE, "command": ["cat", "/job/result.jsonl"],
-                "volumeMounts": mounts[1:],
+                "volumeMounts": mounts[1:], "resources": {"requests": RESOURCES["result"]},
             }],
         }}},
     }  # fmt: skip

@@ -1,7 +1,5 @@
 """A plan's load put on by AIPerf, in a process and an environment of its own."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

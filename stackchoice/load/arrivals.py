@@ -1,7 +1,5 @@
 """When requests start: a closed loop, Poisson or constant arrivals, or a traffic file."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Annotated, Literal

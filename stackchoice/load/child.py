@@ -1,7 +1,5 @@
 """Child processes that end with their parent, however the parent ends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import site

@@ -1,7 +1,5 @@
 """Putting a load on: which request is sent when, which of them count, how the client kept up."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import time

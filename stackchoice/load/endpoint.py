@@ -1,7 +1,5 @@
 """An OpenAI-compatible endpoint: its address, its key from the environment, its errors."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os
@@ -167,6 +165,12 @@ class Endpoint(Record):
     def get(self, path: str, limits: Limits) -> Exchange:
         """GET one path of the server."""
         measured = exchange(self.address, self.request("GET", path), limits)
+        measured.redact(self.api_key() or "")
+        return measured
+
+    def post(self, path: str, limits: Limits) -> Exchange:
+        """POST an empty object to one path of the server."""
+        measured = exchange(self.address, self.request("POST", path, {}), limits)
         measured.redact(self.api_key() or "")
         return measured
 

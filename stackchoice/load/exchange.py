@@ -1,7 +1,5 @@
 """One request on a connection of its own."""
 
-from __future__ import annotations
-
 from time import perf_counter_ns
 
 from stackchoice.load.loop import Loop

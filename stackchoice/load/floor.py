@@ -1,7 +1,5 @@
 """The client floor: this client, on this machine, against the reference server at the same load."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -5,8 +5,6 @@ ended when standard input closes: on stop, and also when the parent is killed. `
 the command leaves a variable out of its environment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

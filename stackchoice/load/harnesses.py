@@ -1,7 +1,5 @@
 """What is known to be wrong in other load generators, from ``data/harnesses.yaml``."""
 
-from __future__ import annotations
-
 from packaging.version import InvalidVersion, Version
 
 from stackchoice.facts.place import data_dir

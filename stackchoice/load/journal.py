@@ -1,7 +1,5 @@
 """The raw log: one line for each finished request, from which everything else is read again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ microseconds of its own before every stamp; both grow into milliseconds when man
 once. Here the clock is read straight after ``recv``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import heapq

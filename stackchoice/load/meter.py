@@ -1,7 +1,5 @@
 """What a run on a metered endpoint has cost at most, and whether another request may be sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 

@@ -62,6 +62,10 @@ class Plan(Record):
     latencies from the intended start do. ``canaries`` is a shipped set, a file or a folder.
     ``probes`` are sent once, before the load: they ask the server for its limits. ``runner`` says
     what puts the load on; canaries, probes and warm-up are this client's in any case.
+
+    ``cold`` empties the server's prefix cache before each repetition, where its engine has a
+    request for that. ``exact_output`` asks for answers as long as their limit, where the engine
+    takes that and the model allows it; canaries are never asked so.
     """
 
     load: Load = Closed()
@@ -79,6 +83,8 @@ class Plan(Record):
     floor: bool = True
     spend: SpendCap | None = None
     canaries: str = Field(default="basic", min_length=1)
+    cold: bool = False
+    exact_output: bool = False
     probes: tuple[Literal["cache", "context", "slots"], ...] = ()
     connect_s: float = Field(default=10, gt=0)
     idle_s: float = Field(default=120, gt=0)
@@ -90,6 +96,8 @@ class Plan(Record):
             raise ValueError("a load of several streams needs warmup >= 1, to know a service time")
         if isinstance(self.load, Replay) and self.warmup < 2:
             raise ValueError("a replay needs warmup >= 2, to know how many words a token takes")
+        if self.cold and self.prompts == "same":
+            raise ValueError("one prompt again and again measures a warm cache; leave out one")
         return self
 
     @property

@@ -1,7 +1,6 @@
 """From stamped raw reads to one sample: pure functions, run after the exchange."""
 
-from __future__ import annotations
-
+import re
 import statistics
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,6 +22,8 @@ from stackchoice.load.wire import Exchange, Framing, Problem
 
 #: Chunks that one token may add at the end, when a parser lets go of what it held back.
 _FLUSHED_CHUNKS = 2
+#: A word in front of an id, as in ``chatcmpl-``; what follows is drawn anew for each answer.
+_ID_PREFIX = re.compile(r"([a-z]{3,12})[-_]")
 #: From here on chunks are called bundled.
 BUNDLED = 1.05
 
@@ -38,6 +39,8 @@ class _Stream:
     calls: dict[int, list[str]] = field(default_factory=dict)  # index -> [name, arguments]
     finish_reason: str | None = None
     model: str | None = None
+    fingerprint: str | None = None
+    id: str | None = None
     usage: dict[str, Any] = field(default_factory=dict)
     counted: list[tuple[int, int]] = field(default_factory=list)  # (time, tokens so far)
     timings: dict[str, Any] = field(default_factory=dict)
@@ -51,6 +54,8 @@ class _Stream:
             self.error = self.error or message_of(event)
             return
         self.model = self.model or text_of(event.get("model")) or None
+        self.fingerprint = self.fingerprint or text_of(event.get("system_fingerprint")) or None
+        self.id = self.id or text_of(event.get("id")) or None
         self.usage = dict_of(event.get("usage")) or self.usage
         self.timings = dict_of(event.get("timings")) or self.timings
         choices = event.get("choices")
@@ -118,6 +123,8 @@ def read_sample(
     """
     framing = Framing.of(measured)
     base: dict[str, Any] = {"status": framing.status, **_client_times(measured)}
+    if said := framing.headers.get("server"):
+        base["server"] = shown(said, 80)
     if framing.status is not None and framing.status != 200:
         refused, why = _refused(framing)
         return Sample(**base, failure=refused, failure_detail=why)
@@ -248,6 +255,8 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
         "content_chunks": len(stream.tokens),
         "finish_reason": stream.finish_reason and shown(stream.finish_reason, 80),
         "model": stream.model and shown(stream.model, 200),
+        "fingerprint": stream.fingerprint and shown(stream.fingerprint, 80),
+        "id_prefix": stream.id and (m[1] if (m := _ID_PREFIX.match(stream.id)) else ""),
         "text": "".join(stream.text),
         "reasoning": "".join(stream.reasoning),
         "tool_calls": [(shown(n, 200), text) for n, text in stream.calls.values()],

@@ -89,6 +89,9 @@ class Sample(Record):
         The server's own account (llama.cpp's ``timings``), a cross-check of the two above.
     tool_calls
         Name and arguments (as the text that came) of each call.
+    fingerprint, server, id_prefix
+        Who gave the answer, as far as it says: its ``system_fingerprint``, the ``Server`` header,
+        and the word that its id begins with (empty where it begins with none).
     launch, repetition
         Which load it was a part of, counted from 0.
     """
@@ -121,6 +124,9 @@ class Sample(Record):
     content_chunks: int = 0
     finish_reason: str | None = None
     model: str | None = None
+    fingerprint: str | None = None
+    server: str | None = None
+    id_prefix: str | None = None
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[tuple[str, str], ...] = ()

@@ -3,8 +3,6 @@
 Bytes are overwritten in place, so that lengths and times stay what they were.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

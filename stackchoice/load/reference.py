@@ -10,8 +10,6 @@ events a second.
 A request may carry ``"reference": {...}`` with fields of :class:`Script` that hold for it alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import heapq

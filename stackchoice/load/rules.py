@@ -1,7 +1,5 @@
 """The rules of a run, read from ``data/run_rules.yaml`` before it starts."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """One load run against one endpoint: warm-up, floor, repetitions, and every request kept."""
 
-from __future__ import annotations
-
 import datetime as dt
 import gc
 import json
@@ -72,6 +70,10 @@ class LoadRun:
         self.keeps = False
         self.meter = Meter(plan.spend)
         self.arrivals = _arrivals(plan)
+        #: Fields that go into each request of the load and its warm-up, and nowhere else.
+        self.extra: dict[str, Any] = {}
+        #: Called before each repetition, with its number.
+        self.before: Callable[[int], None] = lambda repetition: None
         self._key = endpoint.api_key() or ""
         raise_file_limit()
 
@@ -119,7 +121,7 @@ class LoadRun:
             body = self.plan.body(
                 f"{self.launch}/warmup/{number}", secrets.token_hex(4), words=words
             )
-            samples.append(self.ask(body, "warmup"))
+            samples.append(self.ask({**body, **self.extra}, "warmup"))
             if samples[-1].prompt_tokens is not None:
                 lengths[words] = samples[-1].prompt_tokens
         good = [s for s in samples if s.failure is None]
@@ -148,6 +150,7 @@ class LoadRun:
             first = repetition * self.plan.requests
             numbers = [n for n in range(first, first + self.plan.requests) if n not in self.done]
             if numbers and not self.meter.stopped:
+                self.before(repetition)
                 self._repeat(repetition, numbers, service)
 
     def estimate_usd(self) -> float:
@@ -224,7 +227,8 @@ class LoadRun:
             tokens = arrival.output_tokens
             words = (service or Service()).words_for(arrival.input_tokens)
         seed = f"{self.launch}/{phase}/{number}"
-        return self.plan.body(seed, secrets.token_hex(4), words=words, output_tokens=tokens)
+        body = self.plan.body(seed, secrets.token_hex(4), words=words, output_tokens=tokens)
+        return {**body, **self.extra}
 
     def _bytes(self, phase: Phase, number: int, service: Service) -> bytes:
         body = self.request_of(self.body(number, service, phase))

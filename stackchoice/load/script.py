@@ -1,7 +1,5 @@
 """What the reference server is told to do, and the bytes that do it."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from itertools import pairwise
@@ -45,6 +43,7 @@ class Fault(StrEnum):
     LOW_USAGE = "low_usage"  # says half the tokens it sent
     HIGH_USAGE = "high_usage"  # says twice the tokens that were asked
     WRONG_MODEL = "wrong_model"
+    OTHER_SERVER = "other_server"  # fingerprint, Server header and ids of another one
     EMPTY = "empty"  # ends well, and not one token
     LENGTH = "length"  # cut at the limit
 
@@ -69,6 +68,7 @@ class Script(Record):
     fault_every: int = Field(default=1, ge=1)
     faults: tuple[Fault | None, ...] = ()
     model: str = "reference"
+    fingerprint: str = "reference-1"
 
 
 class Step(NamedTuple):
@@ -112,7 +112,10 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
     count = min(script.tokens, asked)
     model = "another" if fault is Fault.WRONG_MODEL else script.model
     kind = "chat.completion.chunk" if chat else "text_completion"
-    marks = {"id": "reference", "object": kind, "created": 0, "model": model}
+    other = fault is Fault.OTHER_SERVER
+    marks = {"id": "00c0ffee" if other else f"{'chatcmpl' if chat else 'cmpl'}-0", "object": kind,
+             "created": 0, "model": model,
+             "system_fingerprint": "another-2" if other else script.fingerprint}  # fmt: skip
     frame = _chunk if script.framing == "chunked" else bytes
 
     def said(delta: str | None, finish: str | None = None, **more: Any) -> bytes:
@@ -124,7 +127,7 @@ def answer(script: Script, fault: Fault | None, asked: int, *, chat: bool) -> li
         choice = {"index": 0, **part, "finish_reason": finish}
         return event({**marks, "choices": [choice], **more})
 
-    steps = [Step(first, _head(script))]
+    steps = [Step(first, _head(script, "another" if other else "reference"))]
     if chat and script.role_first:
         role = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
         steps.append(Step(first, frame(event({**marks, "choices": [role]}))))
@@ -187,9 +190,10 @@ def plain(status: int, value: Any) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
-def _head(script: Script) -> bytes:
-    framing = b"Transfer-Encoding: chunked" if script.framing == "chunked" else b"Connection: close"
-    return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + framing + b"\r\n\r\n"
+def _head(script: Script, server: str) -> bytes:
+    framing = "Transfer-Encoding: chunked" if script.framing == "chunked" else "Connection: close"
+    head = f"HTTP/1.1 200 OK\r\nServer: {server}\r\nContent-Type: text/event-stream\r\n{framing}"
+    return head.encode() + b"\r\n\r\n"
 
 
 def _chunk(data: bytes) -> bytes:

@@ -1,7 +1,5 @@
 """Server-sent events with the time of the read that completed each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stackchoice.load.untrusted import parse_json

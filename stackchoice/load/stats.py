@@ -6,8 +6,6 @@ gives one value, a launch the mean of its repetitions, and an interval is Studen
 With one launch it is over repetitions, and says nothing of what the next launch would give.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

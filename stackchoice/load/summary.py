@@ -1,7 +1,5 @@
 """From the events of a load to its repetitions, and whether the client may be believed. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Waiting with the clock's own grain, and counting how late things were."""
 
-from __future__ import annotations
-
 import math
 import select
 import selectors

@@ -1,7 +1,5 @@
 """A traffic file to replay: when each request came, and how long its prompt and its answer were."""
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reading what a server sent, which may be anything: each function gives a safe value or None."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

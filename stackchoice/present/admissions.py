@@ -1,18 +1,16 @@
 """What engine releases admit, as a table (a row a release, a column a budget) and as a chart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from stackchoice.choose.decision import Fit
 from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
-from stackchoice.present.charts import INK, NO_ROWS, finish, rows_axis, with_rows
+from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, Rows, finish, rows_axis
 
 #: Fills of budgets, in lightness as well as hue.
 FILLS = ("#0b4f8a", "#e69f00", "#a9d5f2", "#c9ced4")
@@ -85,7 +83,7 @@ def admission_table(admissions: list[AdmissionRow]) -> AdmissionTable:
     return AdmissionTable(list(dict.fromkeys(a.basis for a in admissions)), list(rows.values()))
 
 
-def admissions_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
+def admissions_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
     """Return what each engine release admits beside the plain quotient, and its text.
 
     One lane a budget; a black tick marks that budget's quotient on every lane.
@@ -112,7 +110,7 @@ def admissions_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
 
 def _lane(
     row: str, basis: str, live: int | None, quotient: int | None, evidence: str
-) -> dict[str, object]:
+) -> dict[str, Any]:
     shown = text.number(live)
     return {
         "row": row, "budget": basis, "live": live or 0, "quotient": quotient,
@@ -120,13 +118,12 @@ def _lane(
     }  # fmt: skip
 
 
-def _lanes(rows: list[dict[str, object]], bases: list[str]) -> alt.LayerChart:
-    frame = pd.DataFrame(rows, columns=["row", "budget", "live", "quotient", "end"])
-    return with_rows(_built(tuple(bases), frame["row"].nunique()), frame)
+def _lanes(rows: Rows, bases: list[str]) -> Filled:
+    return Filled(_built(tuple(bases), len({row["row"] for row in rows})), {"rows": rows})
 
 
 @cache
-def _built(named: tuple[str, ...], rows: int) -> alt.LayerChart:
+def _built(named: tuple[str, ...], rows: int) -> Built:
     bases = list(named)
     lane = alt.YOffset("budget:N", sort=bases)
     colour = alt.Color(
@@ -134,7 +131,7 @@ def _built(named: tuple[str, ...], rows: int) -> alt.LayerChart:
         legend=alt.Legend(orient="top", columns=1, labelLimit=500),
     )  # fmt: skip
     base = (
-        alt.Chart(NO_ROWS)
+        alt.Chart(ROWS)
         .transform_calculate(end_at="max(datum.live, datum.quotient)")
         .encode(y=rows_axis("row"), yOffset=lane)
     )
@@ -145,4 +142,4 @@ def _built(named: tuple[str, ...], rows: int) -> alt.LayerChart:
         base.mark_tick(thickness=3, color=INK).encode(x="quotient:Q"),
         base.mark_text(align="left", dx=6, color=INK).encode(x="end_at:Q", text="end:N"),
     )
-    return finish(chart, rows=rows, step=LANE * max(len(bases), 1) + 8)
+    return Built(finish(chart, rows=rows, step=LANE * max(len(bases), 1) + 8))

@@ -1,7 +1,5 @@
 """Measured arms for the report: the fairness check, the figures, and a table for each passport."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

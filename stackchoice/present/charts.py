@@ -4,10 +4,11 @@ Colours differ in lightness as well as hue and every bar carries its numbers and
 class as text, so that nothing is said by colour alone.
 """
 
-from __future__ import annotations
-
+import hashlib
 import json
-from functools import cache, lru_cache
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import altair as alt
@@ -18,14 +19,86 @@ from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
 from stackchoice.fit.sizing import Sizing
+from stackchoice.load.untrusted import visible
 from stackchoice.present import text
 
+#: Longer than any text that is shown.
+LONGEST = 100_000
 WIDTH = 620
 BAR = 30
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 INK = "#1b1f24"
-#: What a chart is built with that is built once and drawn often.
-NO_ROWS = pd.DataFrame()
+#: What a chart is built on that is built once and given other rows at each change.
+ROWS = alt.NamedData("rows")
+
+Rows = list[dict[str, Any]]
+
+
+class Built:
+    """A chart without rows: building and compiling take longer than drawing."""
+
+    def __init__(self, chart: alt.LayerChart) -> None:
+        self.chart = chart
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The chart in Vega-Lite."""
+        return self.chart.to_dict(validate=False)
+
+    @cached_property
+    def vega(self) -> dict[str, Any]:
+        """The chart in Vega, which a browser draws without compiling anything."""
+        vega: dict[str, Any] = vl_convert.vegalite_to_vega(self.spec)
+        return vega
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for what is drawn, whatever the rows."""
+        return hashlib.sha256(json.dumps(self.spec).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A built chart with the rows of each of its data by name; the first are its numbers."""
+
+    built: Built
+    rows: dict[str, Rows]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The chart with its rows, in Vega-Lite."""
+        return {**self.built.spec, "datasets": self.harmless}
+
+    @property
+    def harmless(self) -> dict[str, Rows]:
+        """The rows as anybody may draw them: no control marks, nothing that is not finite."""
+        return {
+            name: [{key: _harmless(value) for key, value in row.items()} for row in rows]
+            for name, rows in self.rows.items()
+        }
+
+    @property
+    def chart(self) -> alt.LayerChart:
+        """The chart with its rows, as Altair shows it."""
+        chart = self.built.chart.copy(deep=False)
+        chart.datasets = self.harmless
+        return chart
+
+
+#: A chart that is drawn once, or one that is built once and drawn often.
+Chart = alt.LayerChart | Filled
+
+
+def filled(chart: Chart) -> Filled:
+    """Return any chart as one that a browser is given."""
+    return chart if isinstance(chart, Filled) else Filled(Built(chart), {})
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value, LONGEST)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
 
 #: Part of the memory budget -> (FitRow field, fill, text on the fill).
 MEMORY_PARTS = {
@@ -41,7 +114,7 @@ COST_PARTS = {
 }
 
 
-def memory_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
+def memory_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
     """Return the memory budgets as stacked bars in decimal GB, one bar per row, and its text."""
     rows, sentences = [], []
     for row in fit.rows:
@@ -66,7 +139,7 @@ def memory_chart(fit: Fit | Sizing) -> tuple[alt.LayerChart, str]:
     return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."
 
 
-def cost_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
+def cost_chart(cost: Cost) -> tuple[Chart, str]:
     """Return each path's monthly cost, stacked by what it is paid for, and its text."""
     rows, sentences = [], []
     for line in cost.lines:
@@ -126,20 +199,28 @@ def decode_chart(
     return finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
 
 
-def frame_of(chart: alt.LayerChart) -> pd.DataFrame:
+def frame_of(chart: Chart) -> pd.DataFrame:
     """Return the numbers that a chart draws: its own, else those of its first layer with any."""
+    if isinstance(chart, Filled):
+        return pd.DataFrame(next(iter(chart.rows.values())))
     for part in (chart, *getattr(chart, "layer", ())):
         if isinstance(part.data, pd.DataFrame):
             return part.data
     return pd.DataFrame()
 
 
-def to_svg(chart: alt.LayerChart) -> str:
-    """Return a chart as SVG text, drawn without a browser and without a network.
+def rows_of(chart: Chart) -> Rows:
+    """Return the same numbers row by row."""
+    if isinstance(chart, Filled):
+        return next(iter(chart.rows.values()))
+    frame = frame_of(chart)
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)]
 
-    What was drawn already is not drawn again: an input moves few of a panel's pictures.
-    """
-    return _drawn(json.dumps(chart.to_dict(validate=False)))
+
+def to_svg(chart: Chart) -> str:
+    """Return a chart as SVG text, drawn without a browser and without a network."""
+    spec = chart.spec if isinstance(chart, Filled) else chart.to_dict(validate=False)
+    return _drawn(json.dumps(spec))
 
 
 @lru_cache(maxsize=256)
@@ -154,22 +235,20 @@ def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) 
     return {"row": f"{row} [{evidence}]", "low": low, "middle": middle, "high": high, "end": end}
 
 
-def stacked(
-    rows: list[dict[str, Any]], parts: dict[str, tuple[str, str, str]], *, axis: str, label: str
-) -> alt.LayerChart:
+def stacked(rows: Rows, parts: dict[str, tuple[str, str, str]], *, axis: str, label: str) -> Filled:
     """Return bars of parts, one a row; ``label`` is what a wide enough part says of itself."""
-    frame = pd.DataFrame(rows, columns=["row", "part", "value", "end"])
-    return with_rows(_stacked(tuple(parts.items()), axis, label, frame["row"].nunique()), frame)
+    bars = len({row["row"] for row in rows})
+    return Filled(_stacked(tuple(parts.items()), axis, label, bars), {"rows": rows})
 
 
 @cache
 def _stacked(
     named: tuple[tuple[str, tuple[str, str, str]], ...], axis: str, label: str, rows: int
-) -> alt.LayerChart:
+) -> Built:
     parts = dict(named)
     order = list(parts)
     base = (
-        alt.Chart(NO_ROWS)
+        alt.Chart(ROWS)
         .transform_calculate(rank=f"indexof({order}, datum.part)")
         .transform_stack(stack="value", groupby=["row"], sort=[alt.SortField("rank")],
                          as_=["from", "to"])
@@ -200,14 +279,7 @@ def _stacked(
         .encode(y=rows_axis("row"), x=alt.datum(0), text="end:N")
     )
     chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
-    return finish(chart, rows=rows, step=66)
-
-
-def with_rows(built: alt.LayerChart, frame: pd.DataFrame) -> alt.LayerChart:
-    """Return a chart that was built without rows with these: building takes longer than drawing."""
-    chart = built.copy(deep=False)
-    chart.data = frame
-    return chart
+    return Built(finish(chart, rows=rows, step=66))
 
 
 def rows_axis(field: str) -> alt.Y:
@@ -224,6 +296,7 @@ _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 #: Type and colours of every chart.
 CONFIG = {
+    "aria": False,  # the figure around it is read out
     "font": FONT,
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK},
     "legend": {"labelFontSize": 12, "labelColor": INK},

@@ -1,7 +1,5 @@
 """What ``inspect`` found, as text for a terminal: contradictions first, then what is there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackchoice.facts.yaml import shown

@@ -1,7 +1,5 @@
 """The widget of a live run: start, watch, cancel, and what it says of the decision."""
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Sequence
@@ -17,8 +15,8 @@ from stackchoice.confirmation import Confirmed, confirm_all
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
+from stackchoice.present.controls import dropdown, error_html, text_field
 from stackchoice.present.page import Section, section
-from stackchoice.present.widgets import dropdown, error_html, text_field
 
 #: A run of the embedded engine that was recorded, for where it is not installed.
 RECORDED = "samples/embedded.passport.json"

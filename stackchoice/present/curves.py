@@ -1,15 +1,13 @@
 """What each path costs over the volume, as a picture with every crossover or never."""
 
-from __future__ import annotations
-
+from functools import cache
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from stackchoice.choose.decision import Cost
 from stackchoice.present import text
-from stackchoice.present.charts import INK, finish
+from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish
 
 #: Colours of the curves, in lightness as well as hue; dashes tell the ends of an interval apart.
 COLOURS = {"managed": "#0b4f8a", "owned": "#d55e00", "rented": "#5a636b"}
@@ -17,7 +15,7 @@ DASHES = {"slow end": [1, 0], "fast end": [6, 4]}
 CURVE_HEIGHT = 300
 
 
-def volume_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
+def volume_chart(cost: Cost) -> tuple[Chart, str]:
     """Return what each path costs over the volume, with every crossover or *never*, and its text.
 
     People included. Serving yourself climbs by whole replicas, at both ends of its throughput.
@@ -28,10 +26,14 @@ def volume_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
         for curve in cost.curves
         for mtok, usd in curve.points
     ]  # fmt: skip
-    marks = _marks(cost)
+    names = tuple(dict.fromkeys(row["curve"] for row in rows))
     spoken = f"Cost a month over the volume, people included. {_said(cost)}"
-    frame = pd.DataFrame(rows, columns=["curve", "path", "end", "mtok", "usd"])
-    names = list(dict.fromkeys(frame["curve"]))
+    return Filled(_built(names), {"rows": rows, "marks": _marks(cost)}), spoken
+
+
+@cache
+def _built(named: tuple[str, ...]) -> Built:
+    names = list(named)
     colours = [COLOURS[name.partition(",")[0]] for name in names]
     dashes = [DASHES.get(name.partition(", ")[2], [1, 0]) for name in names]
     x = alt.X("mtok:Q", title="M tokens a month", axis=alt.Axis(tickCount=6, format=",.0f"))
@@ -44,18 +46,17 @@ def volume_chart(cost: Cost) -> tuple[alt.LayerChart, str]:
         "strokeDash": alt.StrokeDash("curve:N", sort=names, title=None, legend=legend,
                                      scale=alt.Scale(domain=names, range=dashes)),
     }  # fmt: skip
-    bought = alt.Chart(frame[frame["path"] == "managed"]).mark_line(strokeWidth=3)
-    own = alt.Chart(frame[frame["path"] != "managed"]).mark_line(
+    curves, base = alt.Chart(ROWS), alt.Chart(alt.NamedData("marks"))
+    bought = curves.transform_filter("datum.path == 'managed'").mark_line(strokeWidth=3)
+    own = curves.transform_filter("datum.path != 'managed'").mark_line(
         strokeWidth=2, interpolate="step-before"
     )
-    at = pd.DataFrame(marks, columns=["mtok", "label"])
-    base = alt.Chart(at)
     rules = base.mark_rule(color=INK, strokeDash=[2, 3]).encode(x="mtok:Q")
     labels = base.mark_text(align="left", baseline="top", dx=4, angle=0, color=INK).encode(
         x="mtok:Q", y=alt.value(4), text="label:N"
     )
     chart = alt.layer(own.encode(**encoded), bought.encode(**encoded), rules, labels)
-    return finish(chart, rows=1, step=CURVE_HEIGHT), spoken
+    return Built(finish(chart, rows=1, step=CURVE_HEIGHT))
 
 
 def _marks(cost: Cost) -> list[dict[str, Any]]:

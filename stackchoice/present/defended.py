@@ -1,23 +1,26 @@
 """A decision defended and carried out, in pictures, sections and a panel; nothing is computed."""
 
-from __future__ import annotations
-
+import contextlib
+from functools import cache
 from typing import Any
 
 import altair as alt
 import ipywidgets
-import pandas as pd
+from traitlets import TraitError
 
-from stackchoice.choose import decide
 from stackchoice.choose.against import ReleaseRow
-from stackchoice.choose.defend import Bar, Defence, Tornado, defend
+from stackchoice.choose.case import Case
+from stackchoice.choose.decide import decided, likely_case
+from stackchoice.choose.defend import Bar, Defence, Tornado, defended
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.present import text
-from stackchoice.present.charts import INK, finish, rows_axis
-from stackchoice.present.page import Reasons, Section, section
-from stackchoice.present.widgets import dropdown, error_html
-from stackchoice.scenario import Scenario, parse_scenario
+from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish, rows_axis
+from stackchoice.present.controls import dropdown, error_html
+from stackchoice.present.kept import Kept
+from stackchoice.present.page import Section, section
+from stackchoice.present.view import View
+from stackchoice.scenario import Scenario
 
 LOW, HIGH = "#0b4f8a", "#e69f00"
 #: Bars of a tornado beyond these say little; the table has them all.
@@ -26,7 +29,7 @@ PREFERENCES = ("cost", "latency", "privacy", "simplicity")
 NONE = "nothing more"
 
 
-def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
+def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
     """Return the widest bars of a tornado around today's total, in USD a month, and its text."""
     rows, spoken = [], []
     centre = float(tornado.usd or 0)
@@ -39,8 +42,16 @@ def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
                 {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
                  "from": centre, "to": float(usd or 0), "said": said}
             )  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["row", "end", "from", "to", "said"])
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    bars = len({row["row"] for row in rows})
+    return Filled(_tornado(bars), {"rows": rows}), (
+        f"What the monthly total of {tornado.option}, {text.usd(tornado.usd)}, hangs on. "
+        f"{'; '.join(spoken) or 'No range moves it'}."
+    )
+
+
+@cache
+def _tornado(rows: int) -> Built:
+    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
     axis = alt.X("from:Q", title="USD a month, all else as likely", scale=alt.Scale(zero=False))
     colour = alt.Color(
         "end:N", title=None, scale=alt.Scale(domain=["low", "high"], range=[LOW, HIGH]),
@@ -54,10 +65,7 @@ def tornado_chart(tornado: Tornado) -> tuple[alt.LayerChart, str]:
         .mark_text(align="left", dx=2, dy=21, color=INK)
         .encode(x=alt.value(0), text="said:N"),
     )
-    return finish(chart, rows=frame["row"].nunique(), step=58), (
-        f"What the monthly total of {tornado.option}, {text.usd(tornado.usd)}, hangs on. "
-        f"{'; '.join(spoken) or 'No range moves it'}."
-    )
+    return Built(finish(chart, rows=rows, step=58))
 
 
 def _surviving(tornado: Tornado) -> list[Bar]:
@@ -65,22 +73,28 @@ def _surviving(tornado: Tornado) -> list[Bar]:
     return [bar for bar in tornado.bars if None not in (bar.usd_at_low, bar.usd_at_high)]
 
 
-def shares_chart(defence: Defence) -> tuple[alt.LayerChart, str]:
+def shares_chart(defence: Defence) -> tuple[Chart, str]:
     """Return how often each outcome came of the draws, and its text."""
     shares = defence.shares
     rows = [
         {"row": name, "share": share, "said": f"{share:.1%}"} for name, share in shares.wins.items()
     ]
-    frame = pd.DataFrame(rows, columns=["row", "share", "said"])
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
-    axis = alt.X("share:Q", title=f"share of {shares.draws:,} draws", axis=alt.Axis(format="%"),
+    spoken = "; ".join(f"{row['row']}: {row['said']}" for row in rows)
+    return Filled(_shares(len(rows), f"share of {shares.draws:,} draws"), {"rows": rows}), (
+        f"How often each option wins. {spoken}."
+    )
+
+
+@cache
+def _shares(rows: int, title: str) -> Built:
+    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    axis = alt.X("share:Q", title=title, axis=alt.Axis(format="%"),
                  scale=alt.Scale(domain=[0, 1]))  # fmt: skip
     chart = alt.layer(
         base.mark_bar(height=20, color=LOW).encode(x=axis),
         base.mark_text(align="left", dx=4, color=INK).encode(x=axis, text="said:N"),
     )
-    spoken = "; ".join(f"{row['row']}: {row['said']}" for row in rows)
-    return finish(chart, rows=len(rows), step=36), f"How often each option wins. {spoken}."
+    return Built(finish(chart, rows=rows, step=36))
 
 
 def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
@@ -105,40 +119,71 @@ def defence_context(defence: Defence) -> dict[str, Any]:
 class DecisionPanel(ipywidgets.VBox):
     """Rank the survivors of a scenario by other preferences, and see what would change it.
 
+    Parameters
+    ----------
+    scenarios
+        To choose from, by name.
+    facts
+        The fact base to decide with.
+    draws
+        How often every range is drawn from.
+    keep
+        The file in which choices outlive the kernel; none where it is empty.
+
     Attributes
     ----------
     decision, defence
         Of the scenario with the preferences that are chosen.
     """
 
-    def __init__(self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000) -> None:
+    def __init__(
+        self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000, keep: str = ""
+    ) -> None:
         self.facts, self.draws = facts, draws
         self.scenario = dropdown("Scenario", [(s.title, s) for s in scenarios.values()])
         self.preferences = [
             dropdown(label, [(NONE, ""), *((p, p) for p in PREFERENCES)], value)
             for label, value in (("First preference", "cost"), ("Then", ""), ("Then", ""))
         ]
-        self.view = ipywidgets.HTML()
+        self.view, self._keep = View(), Kept(keep, "preferences")
+        self._start = self._labels()
+        with contextlib.suppress(StackchoiceError, TraitError):  # else what was kept is gone
+            for name, label in self._keep.read().items():
+                self._chosen[name].label = label
+        self._cases: dict[str, Case] = {}
         self._update()
-        for widget in (self.scenario, *self.preferences):
-            widget.observe(lambda _: self._update(), names="value")
-        super().__init__([self.scenario, *self.preferences, self.view])
+        for widget in self._chosen.values():
+            widget.observe(lambda _: self._changed(), names="value")
+        super().__init__([*self._chosen.values(), self.view])
+
+    @property
+    def _chosen(self) -> dict[str, ipywidgets.Dropdown]:
+        ranks = {f"rank {at}": field for at, field in enumerate(self.preferences, 1)}
+        return {"scenario": self.scenario, **ranks}
+
+    def _labels(self) -> dict[str, str]:
+        return {name: field.label for name, field in self._chosen.items()}
+
+    def _changed(self) -> None:
+        self._keep.write(self._start, self._labels())
+        self._update()
 
     def _update(self) -> None:
-        chosen = list(dict.fromkeys(p.value for p in self.preferences if p.value))
-        tree = self.scenario.value.model_dump(mode="json", by_alias=True)
+        """Show the answer, of a scenario that is new alone at first: the rest takes longer then."""
+        asked = self.scenario.value
+        new = asked.title not in self._cases
         try:
-            scenario = parse_scenario({**tree, "preferences": chosen}, "panel")
-            self.decision = decide(scenario, self.facts)
-            self._show(scenario)
-            self.defence = defend(scenario, self.facts, draws=self.draws, groups=40)
+            if new:
+                self._cases[asked.title] = likely_case(asked, self.facts)
+            case = self._cases[asked.title].preferring(
+                list(dict.fromkeys(p.value for p in self.preferences if p.value))
+            )
+            self.decision = decided(case)
+            if new:
+                self.view.show(section("defended", d=self.decision, defence=None))
+            self.defence = defended(case, draws=self.draws, groups=40)
         except StackchoiceError as error:
-            self.view.value = error_html(str(error))
+            self.view.show(Section("refused", error_html(str(error))))
             return
-        self._show(scenario, **defence_context(self.defence))
-
-    def _show(self, scenario: Scenario, **defence: Any) -> None:
-        """Show the answer, at first alone: what stands behind it takes some hundred answers."""
-        found = {"defence": None, **defence}
-        reasons = Reasons(scenario, self.facts)
-        self.view.value = section("defended", d=self.decision, why=reasons, **found).html
+        found = defence_context(self.defence)
+        self.view.show(section("defended", d=self.decision, **found))

@@ -1,6 +1,4 @@
-"""Any file that people have, by its path: checkpoint, log, requests, benchmark, passport."""
-
-from __future__ import annotations
+"""Any file of a user by its path: scenario, checkpoint, log, requests, benchmark, passport."""
 
 import contextlib
 import json
@@ -8,24 +6,33 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from stackchoice.choose import decide
 from stackchoice.confirm import Passport
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import shown
+from stackchoice.facts.yaml import ordinary, shown
 from stackchoice.importers import import_results
 from stackchoice.logs import read_log_by_name
 from stackchoice.present.arms import arms_context
 from stackchoice.present.checkpoint import describe_checkpoint
+from stackchoice.present.controls import WIDE, text_field
+from stackchoice.present.kept import Kept
 from stackchoice.present.logs import SAMPLE, log_table
-from stackchoice.present.page import Section, section
+from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.panel import Panel
+from stackchoice.present.tables import decision_table
 from stackchoice.present.traffic import traffic_table
-from stackchoice.present.widgets import text_field
+from stackchoice.present.widgets import ScenarioPanel
 from stackchoice.read import inspect_checkpoint
 from stackchoice.read.bounded import MAX_CONFIG_BYTES, read_bytes
+from stackchoice.scenario import load_scenario
 from stackchoice.traffic import measure_log
 
+#: Endings of scenario files, which alone of all these are YAML.
+SCENARIOS = (".yaml", ".yml")
+#: How gzip and UTF-16 begin, which readers take; and files that hold no text at all.
+TAKEN, NO_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"), (b"%PDF", b"PK\x03\x04")
 #: Endings of files that hold weights.
 WEIGHTS = (".gguf", ".safetensors")
 
@@ -43,16 +50,37 @@ def dropped(path: Path, facts: Facts) -> Section:
     """
     if not os.path.exists(path):
         raise InputError(f"{shown(str(path))}: there is no such file; give the path of one")
+    if path.suffix.lower() in SCENARIOS:
+        scenario = load_scenario(path)
+        return decision_table(decide(scenario, facts), Reasons(scenario, facts))
     if path.is_dir() or path.suffix.lower() in WEIGHTS or _is_config(path):
         text = describe_checkpoint(inspect_checkpoint(path, facts))
         return section("text", title=path.name, text=text)
+    _is_text(path)
     for reader in READERS.values():
         with contextlib.suppress(StackchoiceError):
             return reader(path, facts)
     raise InputError(
-        f"{shown(path.name)}: no checkpoint and no {', '.join(READERS)}; "
+        f"{shown(path.name)}: no scenario, no checkpoint and no {', no '.join(READERS)}; "
         "`stackchoice --help` lists the command for each, which says what it misses"
     )
+
+
+def _is_text(path: Path) -> None:
+    """Refuse what no reader of a text could take, before each of them reads it."""
+    try:
+        with ordinary(path).open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}); give the path of a file"
+        raise InputError(f"{shown(path.name)}: {reason}") from None
+    if not head.strip():
+        raise InputError(f"{shown(path.name)}: holds nothing at its start; give the whole file")
+    if not head.startswith(TAKEN) and (b"\0" in head or head.startswith(NO_TEXT)):
+        raise InputError(
+            f"{shown(path.name)}: is no text; unpack an archive, then give the path of its folder "
+            "or of a text file in it"
+        )
 
 
 def _is_config(path: Path) -> bool:
@@ -105,16 +133,32 @@ class DropPanel(Panel):
         The fact base.
     path
         What to start with.
+    form
+        The panel that a scenario is opened in, once its path is typed here.
+    keep
+        The file in which the path outlives the kernel; none where it is empty.
     """
 
-    result: Section
-
-    def __init__(self, facts: Facts, path: str = "") -> None:
+    def __init__(
+        self, facts: Facts, path: str = "", *, form: ScenarioPanel | None = None, keep: str = ""
+    ) -> None:
+        self.form = None
         path = path or str(data_dir() / SAMPLE)
-        super().__init__(facts, {"path": text_field("File or folder (path)", path)}, {"path": path})
+        field = text_field("File or folder (path)", path, WIDE)
+        super().__init__(facts, {"path": field}, {"path": path}, Kept(keep, "file"))
+        self.form = form
+
+    result: Section
+    form: ScenarioPanel | None
 
     def _answer(self, values: dict[str, str]) -> Section:
-        return dropped(Path(os.path.expanduser(values["path"].strip())), self.facts)
+        if not (text := values["path"].strip()):
+            raise InputError("no path: give that of a file or a folder")
+        path = Path(os.path.expanduser(text))
+        if self.form is None or path.suffix.lower() not in SCENARIOS:
+            return dropped(path, self.facts)
+        before = self.form.open_file(path)
+        return section("opened", path=path, form=self.form, before=before)
 
     def _table(self) -> Section:
         return self.result

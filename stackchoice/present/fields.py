@@ -4,8 +4,6 @@ A number may be written ``200``, as a range ``3 to 30``, as a likely value in a 
 ``10, 3 to 30``, or ``not known``. Whether a value is possible is the file reader's to say.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Literal

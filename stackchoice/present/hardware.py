@@ -1,12 +1,9 @@
 """Question 1 in pictures and tables: cache, premises, admission, cures, printed figures, ledger."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from stackchoice.facts import Facts
 from stackchoice.fit import PremiseCheck
@@ -16,11 +13,14 @@ from stackchoice.present.admissions import admission_table, admissions_chart
 from stackchoice.present.charts import (
     BAR,
     INK,
-    NO_ROWS,
+    ROWS,
+    Built,
+    Chart,
+    Filled,
+    Rows,
     finish,
     memory_chart,
     rows_axis,
-    with_rows,
 )
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
@@ -30,7 +30,7 @@ GIB_AXIS = "GiB (1 GiB = 2^30 bytes)"
 TRUE, OTHER = "#0b4f8a", "#c9ced4"
 
 
-def cache_chart(sizing: Sizing) -> tuple[alt.LayerChart, str]:
+def cache_chart(sizing: Sizing) -> tuple[Chart, str]:
     """Return the cache of one sequence by layer kind, in GiB, and its text."""
     rows = []
     for group in sizing.layers:
@@ -47,7 +47,7 @@ def cache_chart(sizing: Sizing) -> tuple[alt.LayerChart, str]:
     return _bars(rows), f"Cache of one sequence of {length} by layer kind. {spoken}."
 
 
-def premises_chart(sizing: Sizing) -> tuple[alt.LayerChart, str]:
+def premises_chart(sizing: Sizing) -> tuple[Chart, str]:
     """Return the cache under every reading of the config, in GiB, and its text."""
     rows = []
     for premise in sizing.premises:
@@ -103,14 +103,13 @@ def _bar(row: str, size: int, end: str, *, true: bool = True) -> dict[str, Any]:
     return {"row": row, "gib": size / text.GIB, "end": end, "fill": TRUE if true else OTHER}
 
 
-def _bars(rows: list[dict[str, Any]]) -> alt.LayerChart:
-    frame = pd.DataFrame(rows, columns=["row", "gib", "end", "fill"])
-    return with_rows(_built(len(frame)), frame)
+def _bars(rows: Rows) -> Filled:
+    return Filled(_built(len(rows)), {"rows": rows})
 
 
 @cache
-def _built(rows: int) -> alt.LayerChart:
-    base = alt.Chart(NO_ROWS).encode(y=rows_axis("row"))
+def _built(rows: int) -> Built:
+    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
     chart = alt.layer(
         base.mark_bar(height=BAR).encode(
             x=alt.X("gib:Q", title=GIB_AXIS, axis=alt.Axis(tickCount=8)),
@@ -120,4 +119,4 @@ def _built(rows: int) -> alt.LayerChart:
             x=alt.datum(0), text="end:N"
         ),
     )
-    return finish(chart, rows=rows, step=66)
+    return Built(finish(chart, rows=rows, step=66))

@@ -1,18 +1,21 @@
 """The kernel path as tables: one checkpoint in an engine, an engine's encodings, and a panel."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
+from stackchoice.facts.told import Why
 from stackchoice.fit.path import artifact_parts
 from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
+from stackchoice.present.controls import dropdown, text_field
+from stackchoice.present.kept import Kept
 from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.panels import artifact_choices, model_choices
-from stackchoice.present.widgets import dropdown, text_field
+from stackchoice.why.fit import kernel_path
 
 NEWEST = "newest"
 
@@ -56,6 +59,8 @@ class KernelPanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``model``, ``artifact``, ``engine``, ``release``,
         ``machine``.
@@ -67,7 +72,7 @@ class KernelPanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "model": "Qwen/Qwen3.8-27B", "engine": "vllm", "release": NEWEST,
             "machine": "rtx_5090", **start,
@@ -83,7 +88,7 @@ class KernelPanel(Panel):
             "machine": dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()],
                                 values["machine"]),
         }  # fmt: skip
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "kernels"))
 
     result: ModelWall
 
@@ -104,11 +109,11 @@ class KernelPanel(Panel):
             None if release.lower() in ("", NEWEST) else release, values["machine"],
         )  # fmt: skip
 
-    def _show(self) -> None:
-        """Offer the weights of the chosen model, then show what stands."""
-        self._settling = True
-        self.fields["artifact"].options = artifact_choices(self.facts, self.values["model"])
-        super()._show()
+    def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+        return {"artifact": artifact_choices(self.facts, values["model"])}
+
+    def _why(self) -> Iterable[Why]:
+        return [kernel_path(self.wall.path)] if self.wall.path else []
 
     def _table(self) -> Section:
         return path_table(self.wall)

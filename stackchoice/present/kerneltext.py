@@ -1,7 +1,5 @@
 """The kernel path as text for a terminal; what comes from files is made safe to print."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackchoice.facts.yaml import shown, shown_lines

@@ -4,8 +4,6 @@ JupyterLab takes letters and arrows for cells unless text is being typed: in a f
 "x" would cut the cell and an arrow leave it. Its command registry leaves alone what says so.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import anywidget

@@ -1,17 +1,16 @@
 """A panel for a log: its path, the machine it ran on and the checkpoint that was served."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
 from stackchoice.logs import CheckedLog, read_log_by_name
+from stackchoice.present.controls import WIDE, dropdown, text_field
+from stackchoice.present.kept import Kept
+from stackchoice.present.logtext import MOST_SHOWN, boot_rows, boot_title
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.read.log_against import Compared
-from stackchoice.read.log_text import MOST_SHOWN, boot_rows, boot_title
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"
@@ -41,11 +40,13 @@ class LogPanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``path``, ``machine``, ``served``.
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "path": str(data_dir() / SAMPLE), "machine": BY_TEXT, "served": NOT_NAMED, **start,
         }  # fmt: skip
@@ -55,11 +56,11 @@ class LogPanel(Panel):
             for model in facts.models.values() for a in model.artifacts
         ]  # fmt: skip
         fields = {
-            "path": text_field("Log (path)", values["path"]),
+            "path": text_field("Log (path)", values["path"], WIDE),
             "machine": dropdown("Machine", machines, values["machine"]),
             "served": dropdown("Served", [(NOT_NAMED, NOT_NAMED), *served], values["served"]),
         }
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "engine log"))
 
     def _answer(self, values: dict[str, str]) -> CheckedLog:
         model, artifact = None, None

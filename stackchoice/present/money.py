@@ -1,7 +1,5 @@
 """Question 3 and the cost as tables: who, what engines ask, bills, break-evens, prices, exits."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from typing import Any
 

@@ -1,17 +1,16 @@
 """Widgets of question 3 and cost: prices, people and terms typed in, every path at once."""
 
-from __future__ import annotations
-
 import ipywidgets
 
 from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
 from stackchoice.present.charts import cost_chart
+from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.fields import shown, written
+from stackchoice.present.kept import Kept
 from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.widgets import dropdown, text_field
 from stackchoice.scenario import Scenario, parse_scenario
 
 #: What the panel asks: path in the scenario file -> label with unit.
@@ -47,6 +46,8 @@ class MoneyPanel(Panel):
         Where to start; what is not touched keeps its origin and answerer.
     facts
         The fact base to decide with.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class MoneyPanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, scenario: Scenario, facts: Facts) -> None:
+    def __init__(self, scenario: Scenario, facts: Facts, *, keep: str = "") -> None:
         self.start = scenario
         values = {path: shown(scenario, path) for path in (*ASKED, *CHOICES)}
         fields: dict[str, ipywidgets.Widget] = {
@@ -63,7 +64,7 @@ class MoneyPanel(Panel):
         }
         for path, (label, names) in CHOICES.items():
             fields[path] = dropdown(label, [(name, name) for name in names], values[path])
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, f"money of {scenario.name}"))
 
     result: tuple[Scenario, Decision]
 

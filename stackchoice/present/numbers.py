@@ -1,7 +1,5 @@
 """Every number of a decision with its class, so that a report can keep the classes apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,14 +1,12 @@
 """What every fragment is made with: templates, the style, sections, figures with their numbers."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,9 +21,6 @@ from stackchoice.why import explain
 #: Output type that marks a notebook's output as a section of the report.
 SECTION_MIME = "application/vnd.stackchoice.section"
 
-#: Longer than any text that a section shows.
-LONGEST = 100_000
-
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
     "number", "usd", "gb", "both_units", "interval", "volume", "label", "cents", "price", "times",
@@ -33,15 +28,33 @@ FILTERS = (
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.
-Drawn = tuple[alt.LayerChart, str]
+Drawn = tuple[charts.Chart, str]
+
+#: A figure whose picture is still to be drawn.
+BARE = re.compile(r'(<figure role="img" aria-label="[^"]*">)(?=</figure>)')
 
 
 @dataclass(frozen=True)
 class Section:
-    """One rendered section; shows itself in a notebook."""
+    """One rendered section; shows itself in a notebook.
+
+    Attributes
+    ----------
+    bare
+        The section with figures that are still empty.
+    drawn
+        What is drawn into them, in their order.
+    """
 
     name: str
-    html: str
+    bare: str
+    drawn: tuple[Drawn, ...] = ()
+
+    @cached_property
+    def html(self) -> str:
+        """The section with its pictures, drawn here."""
+        left = iter(self.drawn)
+        return BARE.sub(lambda figure: f"{figure[1]}{drawing(next(left))}", self.bare)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/html": self.html, SECTION_MIME: self.name, "text/plain": self.name}
@@ -51,7 +64,7 @@ class Section:
 class Picture:
     """A chart in a notebook, with its text and, one click away, its numbers as a pandas frame."""
 
-    chart: alt.LayerChart
+    chart: charts.Chart
     spoken: str
 
     @property
@@ -62,7 +75,7 @@ class Picture:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        display(self.chart)
+        display(self.chart.chart if isinstance(self.chart, charts.Filled) else self.chart)
         display(section("picture", drawn=(self.chart, self.spoken)))
 
 
@@ -86,8 +99,7 @@ class Reasons:
 
     def about(self, *kinds: str) -> Section:
         """Return the explanations of these kinds (``memory``, ``decode``, ``cost``, ...)."""
-        found = [why for key, why in self._told().items() if key.partition(":")[0] in kinds]
-        return section("reasons", reasons=found)
+        return section("reasons", reasons=self._told().of(*kinds))
 
 
 def no_reasons(key: str) -> Markup:
@@ -113,14 +125,13 @@ def environment() -> Environment:
         "engine_name": engine_name,
         "figure_cell": lambda value: told.shown(value) if value == value else "",
     }
-    env.globals |= {"figure": figure, "numbers": numbers_of, "why": no_reasons,
-                    "why_html": why_html}  # fmt: skip
+    env.globals |= {"numbers": numbers_of, "why": no_reasons, "why_html": why_html}
     return env
 
 
 def _plain(value: Any) -> Any:
     """Put out text of anybody's without control and direction marks, which HTML leaves alone."""
-    return value if isinstance(value, Markup) else visible(str(value), LONGEST)
+    return value if isinstance(value, Markup) else visible(str(value), charts.LONGEST)
 
 
 def render(template: str, /, **context: Any) -> str:
@@ -130,8 +141,26 @@ def render(template: str, /, **context: Any) -> str:
 
 def section(name: str, /, **context: Any) -> Section:
     """Return a template as a section that stands alone, in its own style."""
-    shell = Markup('<style>{}</style>\n<div class="sc">\n{}\n</div>')
-    return Section(name, shell.format(Markup(style()), Markup(render(name, **context))))
+    inner = page_section(name, **context)
+    return replace(inner, bare=f'<style>{style()}</style>\n<div class="sc">\n{inner.bare}\n</div>')
+
+
+def joined(name: str, *parts: Section) -> Section:
+    """Return sections one below the other, as one that arrives at once."""
+    drawn = tuple(one for part in parts for one in part.drawn)
+    return Section(name, "".join(part.bare for part in parts), drawn)
+
+
+def page_section(template: str, /, **context: Any) -> Section:
+    """Return a template as a section of a page that has the style."""
+    drawn: list[Drawn] = []
+
+    def figure(one: Drawn) -> Markup:
+        drawn.append(one)
+        opening = Markup('<figure role="img" aria-label="{}"></figure>')
+        return opening.format(visible(one[1], charts.LONGEST)) + numbers_of(one)
+
+    return Section(template, render(template, figure=figure, **context), tuple(drawn))
 
 
 def engine_name(engine_id: str) -> str:
@@ -140,26 +169,22 @@ def engine_name(engine_id: str) -> str:
     return engines[engine_id].name if engine_id in engines else engine_id
 
 
-def figure(drawn: Drawn) -> Markup:
-    """Return a chart as inline SVG in a figure that reads its text, and unfolds its numbers.
+def drawing(drawn: Drawn) -> Markup:
+    """Return a chart as inline SVG.
 
-    A page reads the label of the figure; a PDF takes the title of the drawing.
+    A page reads the label of the figure around it; a PDF takes the title of the drawing.
     """
-    opening, drawing = visible(charts.to_svg(drawn[0]), 2**24).split(">", 1)
-    return Markup(
-        '<figure role="img" aria-label="{0}">{1} aria-hidden="true"><title>{0}</title>{2}</figure>'
-        "{3}"
-    ).format(visible(drawn[1], LONGEST), Markup(opening), Markup(drawing), numbers_of(drawn))
+    opening, inner = visible(charts.to_svg(drawn[0]), 2**24).split(">", 1)
+    shell = Markup('{} aria-hidden="true"><title>{}</title>{}')
+    return shell.format(Markup(opening), visible(drawn[1], charts.LONGEST), Markup(inner))
 
 
 def numbers_of(drawn: Drawn) -> Markup:
     """Return the numbers of a chart as a table that unfolds; nothing where nothing is drawn."""
-    frame = charts.frame_of(drawn[0])
-    if frame.empty:
+    rows = charts.rows_of(drawn[0])
+    if not rows:
         return Markup()
-    return Markup(
-        render("numbers", columns=list(frame.columns), rows=frame.itertuples(index=False))
-    )
+    return Markup(render("numbers", columns=list(rows[0]), rows=[row.values() for row in rows]))
 
 
 @cache

@@ -1,20 +1,24 @@
 """Widgets of question 1: a model on a machine, and an engine's printed figures."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
+from stackchoice.facts.records import Artifact, Machine, Model
+from stackchoice.facts.told import Why
 from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.sizing import Sizing, size
+from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
+from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.widgets import dropdown, text_field
+from stackchoice.why.chosen import printed, sized
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
@@ -29,6 +33,8 @@ class SizingPanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``model``, ``artifact``, ``machine``, ``devices``,
         ``context_tokens``, ``cache_type``, ``engine`` (for which cures are worked out).
@@ -40,7 +46,7 @@ class SizingPanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "model": "Qwen/Qwen3.8-27B", "machine": "h100_sxm", "devices": "1",
             "context_tokens": "8192", "cache_type": OWN, "engine": "vllm", **start,
@@ -58,7 +64,7 @@ class SizingPanel(Panel):
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             "engine": dropdown("What helps, in engine", engines, values["engine"]),
         }
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "sizing"))
 
     result: Sizing
 
@@ -73,10 +79,9 @@ class SizingPanel(Panel):
         return {**values, "artifact": artifact_choices(self.facts, values["model"])[0][1]}
 
     def _answer(self, values: dict[str, str]) -> Sizing:
-        model = named("model", values["model"], self.facts.models)
+        model, artifact, machine = self._named(values)
         return size(
-            model, artifact_named(values["artifact"], model),
-            named("machine", values["machine"], self.facts.machines), self.facts,
+            model, artifact, machine, self.facts,
             devices=_whole(values["devices"], "devices"),
             context_tokens=_whole(values["context_tokens"], "context"),
             kv_dtype=_cache_type(values["cache_type"]),
@@ -84,11 +89,17 @@ class SizingPanel(Panel):
             if values["engine"] != NO_ENGINE else [],
         )  # fmt: skip
 
-    def _show(self) -> None:
-        """Offer the weights of the chosen model, then show what stands."""
-        self._settling = True
-        self.fields["artifact"].options = artifact_choices(self.facts, self.values["model"])
-        super()._show()
+    def _named(self, values: dict[str, str]) -> tuple[Model, Artifact, Machine]:
+        model = named("model", values["model"], self.facts.models)
+        return (model, artifact_named(values["artifact"], model),
+                named("machine", values["machine"], self.facts.machines))  # fmt: skip
+
+    def _why(self) -> Iterable[Why]:
+        kv_dtype = _cache_type(self.values["cache_type"])
+        return sized(self.sizing, *self._named(self.values), self.facts, kv_dtype)
+
+    def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+        return {"artifact": artifact_choices(self.facts, values["model"])}
 
     def _table(self) -> Section:
         return sizing_table(self.sizing)
@@ -103,6 +114,8 @@ class PremisePanel(Panel):
     ----------
     facts
         The fact base.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``engine``, ``release``, ``model``, ``cache_type``,
         ``devices``, ``context_tokens``, ``printed_tokens``, ``memory_gib``, ``concurrency``,
@@ -115,7 +128,7 @@ class PremisePanel(Panel):
         value (else an empty text).
     """
 
-    def __init__(self, facts: Facts, **start: str) -> None:
+    def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
         values = {
             "engine": "vllm", "release": "0.19.1", "model": "Qwen/Qwen3.8-27B",
             "cache_type": "fp8", "devices": "1", "context_tokens": "262144",
@@ -135,7 +148,7 @@ class PremisePanel(Panel):
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             **{name: text_field(label, values[name]) for name, label in labels.items()},
         }
-        super().__init__(facts, fields, values)
+        super().__init__(facts, fields, values, Kept(keep, "printed figures"))
 
     result: PremiseCheck
 
@@ -145,15 +158,7 @@ class PremisePanel(Panel):
         return self.result
 
     def _answer(self, values: dict[str, str]) -> PremiseCheck:
-        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
-        if (batched := _known(values["batched_tokens"])) is not None:
-            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
-        asked = launch(
-            values["engine"], values["release"],
-            named("model", values["model"], self.facts.models).config.value or {},
-            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
-            settings=settings, facts=self.facts,
-        )  # fmt: skip
+        asked = self._launch(values)
         if asked.release.order is None:
             raise InputError(f"release {values['release']!r}: not a number; write it as 0.19.1")
         return check_premises(
@@ -161,6 +166,21 @@ class PremisePanel(Panel):
             memory_gib=_amount(values["memory_gib"], "printed memory"),
             concurrency=_amount(values["concurrency"], "printed concurrency"),
         )  # fmt: skip
+
+    def _launch(self, values: dict[str, str]) -> Launch:
+        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
+        if (batched := _known(values["batched_tokens"])) is not None:
+            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
+        return launch(
+            values["engine"], values["release"],
+            named("model", values["model"], self.facts.models).config.value or {},
+            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
+            settings=settings, facts=self.facts,
+        )  # fmt: skip
+
+    def _why(self) -> Iterable[Why]:
+        config = named("model", self.values["model"], self.facts.models).config
+        return printed(self.check, self._launch(self.values), config)
 
     def _table(self) -> Section:
         return premises_table(self.check)

@@ -1,62 +1,86 @@
 """The list of options in any situation of the fact base: traffic, model and machine chosen."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
-import ipywidgets
-
-from stackchoice.choose import decide
-from stackchoice.errors import StackchoiceError
+from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
+from stackchoice.facts.told import Why
+from stackchoice.present.controls import WIDE, dropdown
 from stackchoice.present.fields import shown, written
+from stackchoice.present.kept import Kept
+from stackchoice.present.page import Section
+from stackchoice.present.panel import Panel
+from stackchoice.present.panels import model_choices
 from stackchoice.present.tables import decision_table
-from stackchoice.present.widgets import dropdown, error_html
 from stackchoice.scenario import Scenario, parse_scenario
+from stackchoice.why import explain
+
+MODEL, MACHINE = "model.id", "candidates.machines.0.id"
 
 
-class RankingPanel(ipywidgets.VBox):
+class RankingPanel(Panel):
     """The list of options for any model, machine and traffic of the fact base.
 
-    ``decision`` holds the decision of the situation that is shown.
+    Another traffic brings its own model and machine, which may be changed then.
+
+    Parameters
+    ----------
+    traffic
+        Scenarios to take the traffic and the team of, by name.
+    facts
+        The fact base to decide with.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
+
+    Attributes
+    ----------
+    decision
+        That of the situation that is shown.
     """
 
-    def __init__(self, traffic: dict[str, Scenario], facts: Facts) -> None:
-        self.facts = facts
-        self.traffic = dropdown("Traffic", [(s.title, s) for s in traffic.values()])
-        self.model = dropdown("Model", [(m.name, m.id) for m in facts.models.values()])
-        self.machine = dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()])
-        self.view = ipywidgets.HTML()
-        self._settling = False
-        self._start()
-        self.traffic.observe(lambda _: self._start(), names="value")
-        for widget in (self.model, self.machine):
-            widget.observe(lambda _: self._update(), names="value")
-        super().__init__([self.traffic, self.model, self.machine, self.view])
+    def __init__(self, traffic: dict[str, Scenario], facts: Facts, *, keep: str = "") -> None:
+        self._traffic = traffic
+        titles = [(scenario.title, name) for name, scenario in traffic.items()]
+        machines = [(m.name, m.id) for m in facts.machines.values()]
+        values = self._of(titles[0][1])
+        fields = {
+            "traffic": dropdown("Traffic", titles, values["traffic"], WIDE),
+            "model": dropdown("Model", model_choices(facts), values["model"]),
+            "machine": dropdown("Machine", machines, values["machine"]),
+        }
+        super().__init__(facts, fields, values, Kept(keep, "situation"))
 
-    def _start(self) -> None:
-        """Take model and machine from the chosen scenario; the user may change them then."""
-        self._settling = True
-        try:
-            self.model.value = shown(self.traffic.value, "model.id")
-            self.machine.value = shown(self.traffic.value, "candidates.machines.0.id")
-        finally:
-            self._settling = False
-        self._update()
+    @property
+    def decision(self) -> Decision:
+        """The last valid result."""
+        found: Decision = self.result
+        return found
 
-    def _update(self) -> None:
-        if self._settling:
-            return
-        try:
-            scenario = moved(self.traffic.value, self.model.value, self.machine.value)
-            self.decision = decide(scenario, self.facts)
-        except StackchoiceError as error:
-            self.view.value = error_html(str(error))
-        else:
-            self.view.value = decision_table(self.decision).html
+    def _of(self, name: str) -> dict[str, str]:
+        scenario = self._traffic[name]
+        return {"traffic": name, "model": shown(scenario, MODEL),
+                "machine": shown(scenario, MACHINE)}  # fmt: skip
+
+    def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
+        return self._of(values["traffic"]) if changed == "traffic" else values
+
+    def _answer(self, values: dict[str, str]) -> Decision:
+        return decide(self._moved(values), self.facts)
+
+    def _moved(self, values: dict[str, str]) -> Scenario:
+        return moved(self._traffic[values["traffic"]], values["model"], values["machine"])
+
+    def _why(self) -> Iterable[Why]:
+        whys = explain(self._moved(self.values), self.facts)
+        return whys.of("recommendation", "option", "memory")
+
+    def _table(self) -> Section:
+        return decision_table(self.decision)
 
 
 def moved(scenario: Scenario, model: str = "", machine: str = "") -> Scenario:
     """Return the same traffic and team with another model or on another machine."""
-    for path, text in (("model.id", model), ("candidates.machines.0.id", machine)):
+    for path, text in ((MODEL, model), (MACHINE, machine)):
         if text and text != shown(scenario, path):
             scenario = parse_scenario(written(scenario, path, text))
     return scenario

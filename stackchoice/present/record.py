@@ -3,8 +3,6 @@
 ``python -m stackchoice.present.record > data/schemas/decision.schema.json`` publishes the schema.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import date

@@ -1,7 +1,5 @@
 """Render a scenario's report: papermill runs the notebook, nbconvert makes one offline file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -91,7 +89,7 @@ def render_report(
     with tempfile.TemporaryDirectory(prefix="stackchoice-report-") as name:
         work = Path(name)
         made = {end: work / f"made{end}" for end in FORMATS}
-        notebook = _execute(
+        notebook = execute(
             notebooks_dir() / "report.ipynb",
             {
                 "scenario": str(scenario_path(scenario).resolve()),
@@ -139,7 +137,7 @@ def _writing(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
+def execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
     """Run a notebook. An unknown parameter is an error here; papermill would only warn."""
     try:
         import papermill

@@ -1,7 +1,5 @@
 """The report as sections: HTML fragments rendered from a decision, escaped throughout."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -20,7 +18,7 @@ from stackchoice.present.admissions import admission_table
 from stackchoice.present.arms import arms_context
 from stackchoice.present.curves import volume_chart
 from stackchoice.present.numbers import by_class, fit_facts, numbers
-from stackchoice.present.page import Drawn, Reasons, Section, render, style
+from stackchoice.present.page import Drawn, Reasons, Section, page_section, style
 from stackchoice.present.record import decision_record
 from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.shape import shape_context
@@ -115,10 +113,11 @@ class Report:
         """Render one section of :data:`SECTIONS`; ReportError for another name."""
         if name not in SECTIONS:
             raise ReportError(f"no section {name!r}; write one of: {', '.join(SECTIONS)}")
-        return Section(name, render(name, name=name, heading=SECTIONS[name], **self._context))
+        return page_section(name, name=name, heading=SECTIONS[name], **self._context)
 
-    def _repr_html_(self) -> str:
-        return f"<style>{style()}</style>"
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Bring the style of the sections, and not the whole fact base as text."""
+        return {"text/html": f"<style>{style()}</style>", "text/plain": self.scenario.title}
 
     def _kernels(self) -> dict[str, Any] | None:
         path = self.decision.fit.kernels

@@ -1,7 +1,5 @@
 """The roofline in a picture, and live sequences against the length of a request by engine."""
 
-from __future__ import annotations
-
 import altair as alt
 import pandas as pd
 

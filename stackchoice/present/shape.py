@@ -1,14 +1,10 @@
 """Question 2 in pictures: seconds of a request, what binds; and what the templates need."""
 
-from __future__ import annotations
-
 from typing import Any
-
-import altair as alt
 
 from stackchoice.choose import Decision
 from stackchoice.present import text
-from stackchoice.present.charts import INK, stacked
+from stackchoice.present.charts import INK, Chart, stacked
 
 PHASES = {"prefill": ("prefill_s", "#0b4f8a", "#ffffff"), "decode": ("decode_s", "#a9d5f2", INK)}
 RESOURCES = {
@@ -27,7 +23,7 @@ VOLUME = (
 )  # fmt: skip
 
 
-def phases_chart(shape: Any) -> tuple[alt.LayerChart, str]:
+def phases_chart(shape: Any) -> tuple[Chart, str]:
     """Return seconds of one request in prefill and decode at the ends of the interval."""
     rows, said = [], []
     phases = shape and shape.phases
@@ -42,7 +38,7 @@ def phases_chart(shape: Any) -> tuple[alt.LayerChart, str]:
     return chart, f"Seconds of one request. {'; '.join(said) or 'Unknown'}."
 
 
-def binding_chart(shape: Any) -> tuple[alt.LayerChart, str]:
+def binding_chart(shape: Any) -> tuple[Chart, str]:
     """Return the shares of the chip's time that compute, bandwidth and capacity take."""
     binding = shape and shape.binding
     rows, said = [], "Unknown"

@@ -1,7 +1,5 @@
 """Which sources stand behind a decision: collected from the facts it touches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

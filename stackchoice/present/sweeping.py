@@ -1,7 +1,5 @@
 """Knobs of a sweep in a picture: two of them together against each alone."""
 
-from __future__ import annotations
-
 import altair as alt
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Fragments for notebooks: the list of options of one decision, and of several side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.choose import Decision, decide

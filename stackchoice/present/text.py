@@ -3,8 +3,6 @@
 GB is 10^9 bytes and GiB is 2^30 bytes; every text says which.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Any

@@ -1,12 +1,9 @@
 """Question 2 as tables for a notebook: a decision's workload, releases' reuse, measured logs."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from stackchoice.choose import Decision
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -15,7 +12,7 @@ from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.fit import launch
 from stackchoice.fit.prefix import Hit, reuse_rule
 from stackchoice.present import text
-from stackchoice.present.charts import BAR, INK, NO_ROWS, finish, rows_axis, with_rows
+from stackchoice.present.charts import BAR, INK, ROWS, Built, Chart, Filled, finish, rows_axis
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.present.shape import shape_context
 from stackchoice.scenario.preset import preset_inputs
@@ -23,7 +20,7 @@ from stackchoice.traffic import Measured
 from stackchoice.traffic.section import workload_inputs
 
 
-def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str]:
+def lengths_chart(found: Measured | WorkloadPreset) -> tuple[Chart, str]:
     """Return input and output lengths: from the 10th to the 95th percentile, the median marked."""
     rows, said = [], []
     for name, lengths in _lengths(found).items():
@@ -36,13 +33,12 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[alt.LayerChart, str
         rows.append({"row": name, "low": lengths.p10, "middle": lengths.p50, "high": lengths.p95,
                      "end": end})  # fmt: skip
         said.append(f"{name}: {end}")
-    frame = pd.DataFrame(rows, columns=["row", "low", "middle", "high", "end"])
-    return with_rows(_built(len(rows)), frame), f"Lengths. {'; '.join(said) or 'Unknown'}."
+    return Filled(_built(len(rows)), {"rows": rows}), f"Lengths. {'; '.join(said) or 'Unknown'}."
 
 
 @cache
-def _built(rows: int) -> alt.LayerChart:
-    base = alt.Chart(NO_ROWS).encode(y=rows_axis("row"))
+def _built(rows: int) -> Built:
+    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
     axis = alt.X("low:Q", title="tokens a request, 10th to 95th percentile",
                  scale=alt.Scale(zero=True))  # fmt: skip
     chart = alt.layer(
@@ -52,7 +48,7 @@ def _built(rows: int) -> alt.LayerChart:
             x=alt.datum(0), text="end:N"
         ),
     )
-    return finish(chart, rows=rows, step=66)
+    return Built(finish(chart, rows=rows, step=66))
 
 
 def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -> Section:

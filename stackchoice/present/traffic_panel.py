@@ -1,8 +1,7 @@
 """The widget of question 2: a log or a published workload put into a scenario, and decided."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,19 @@ from stackchoice.choose import Decision, decide
 from stackchoice.errors import StackchoiceError, TrafficError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import named
+from stackchoice.facts.told import Why
 from stackchoice.facts.traffic import WorkloadPreset
-from stackchoice.present.page import Section
+from stackchoice.present.controls import WIDE, dropdown, error_html, saved_html, text_field
+from stackchoice.present.kept import Kept
+from stackchoice.present.page import Section, joined
 from stackchoice.present.panel import Panel
 from stackchoice.present.traffic import traffic_table, workload_tables
-from stackchoice.present.widgets import dropdown, error_html, saved_html, text_field
 from stackchoice.scenario import Scenario, parse_scenario, save_scenario
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic import Measured, measure_log
 from stackchoice.traffic.section import workload_inputs
+from stackchoice.why import explain
+from stackchoice.why.chosen import logged
 
 NONE = "none: the scenario's own"
 TABLES = ("volume", "seconds", "settings", "reuse", "peak")
@@ -38,6 +41,8 @@ class TrafficPanel(Panel):
         The fact base.
     log, preset
         What to start with; a log stands before a preset.
+    keep
+        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
@@ -47,15 +52,16 @@ class TrafficPanel(Panel):
     """
 
     def __init__(
-        self, scenario: Scenario, facts: Facts, *, log: str = "", preset: str = ""
+        self, scenario: Scenario, facts: Facts, *, log: str = "", preset: str = "", keep: str = ""
     ) -> None:
         self._base = scenario
         choices = [(NONE, ""), *((w.id, w.id) for w in facts.workloads.values())]
         fields = {
-            "log": text_field("Request log (path)", log),
+            "log": text_field("Request log (path)", log, WIDE),
             "preset": dropdown("Published workload", choices, preset),
         }
-        super().__init__(facts, fields, {"log": log, "preset": preset})
+        values = {"log": log, "preset": preset}
+        super().__init__(facts, fields, values, Kept(keep, f"traffic of {scenario.name}"))
         self.path = text_field("Save to", f"my-{scenario.name}.yaml")
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
@@ -107,15 +113,20 @@ class TrafficPanel(Panel):
         scenario = with_workload(self._base, inputs)
         return found, scenario, decide(scenario, self.facts)
 
+    def _why(self) -> Iterable[Why]:
+        whys = explain(self.scenario, self.facts)
+        log = [logged(self.found)] if isinstance(self.found, Measured) else []
+        return [*log, *whys.of("recommendation", "need", "decode", "prefill", "replica", "peak")]
+
     def _follow(self, values: dict[str, str], changed: str) -> dict[str, str]:
         return {name: text.strip() for name, text in values.items()}
 
     def _table(self) -> Section:
         verdict = Markup('<div class="sc"><p class="verdict" role="status">{}</p></div>')
-        parts = [traffic_table(self.found).html] if self.found is not None else []
-        parts += [verdict.format(self.decision.verdict),
-                  workload_tables(self.decision, *TABLES).html]  # fmt: skip
-        return Section("traffic", "".join(parts))
+        parts = [traffic_table(self.found)] if self.found is not None else []
+        parts += [Section("verdict", verdict.format(self.decision.verdict)),
+                  workload_tables(self.decision, *TABLES)]  # fmt: skip
+        return joined("traffic", *parts)
 
 
 def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:

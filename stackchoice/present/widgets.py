@@ -4,8 +4,6 @@ A panel is a view of a scenario file. Where no browser listens (papermill, a pla
 is an object like any other, with the scenario and the decision in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -21,7 +19,15 @@ from stackchoice.choose.against import against
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.write import text_at
-from stackchoice.facts.yaml import shown_lines
+from stackchoice.present.controls import (
+    LAYOUT,
+    STYLE,
+    dropdown,
+    error_html,
+    saved_html,
+    status_html,
+    text_field,
+)
 from stackchoice.present.fields import (
     DUTY_NAMES,
     FIRST,
@@ -32,15 +38,13 @@ from stackchoice.present.fields import (
     shown,
     written,
 )
-from stackchoice.present.keys import keys_stay
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
+from stackchoice.present.view import View
 from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
 
 #: Names that a scenario may have.
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
-STYLE = {"description_width": "200px"}
-LAYOUT = ipywidgets.Layout(width="400px")
 
 
 def saved_or(path: str | Path, name: str) -> Scenario:
@@ -87,7 +91,7 @@ class ScenarioPanel(ipywidgets.VBox):
         }
         for path, widget in self.fields.items():
             widget.observe(self._handler(path), names="value")
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
+        self.message, self.view = ipywidgets.HTML(), View()
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
@@ -134,7 +138,7 @@ class ScenarioPanel(ipywidgets.VBox):
         except StackchoiceError as error:
             self.message.value = error_html(str(error))
         else:
-            self.view.value = comparison_table(found).html
+            self.view.show(comparison_table(found))
 
     def save(self) -> bool:
         """Write the scenario to the path in the field, under the name of that file.
@@ -174,15 +178,40 @@ class ScenarioPanel(ipywidgets.VBox):
     def reload(self) -> None:
         """Take what stands in the file; what was changed here since is gone."""
         try:
-            scenario = load_scenario(self._target)
-            decision = decide(scenario, self.facts)
+            self._take(load_scenario(self._target))
         except StackchoiceError as error:
             self.error = str(error)
         else:
-            self.error, self.scenario, self.decision = "", scenario, decision
-            self._start, self._title = scenario, ""
             self._remember(self._target)
         self._show()
+
+    def open_file(self, path: Path) -> Path | None:
+        """Go on with another scenario file, which is not written to.
+
+        Where changes are kept it becomes the kept file; what stood there is saved beside it, and
+        the path of that is returned.
+
+        Raises
+        ------
+        ScenarioError
+            When it is no scenario, or cannot be kept; nothing has changed then.
+        """
+        scenario, target, before = load_scenario(path), self._target, None
+        if self.keep:
+            scenario = scenario.model_copy(update={"name": self._name})
+            if os.path.exists(target):
+                before = target.with_stem(f"{target.stem}-before")
+                save_scenario(load_scenario(target), before)
+            save_scenario(scenario, target, read=text_at(target))
+        self._take(scenario)
+        self._remember(target)
+        self._show()
+        return before
+
+    def _take(self, scenario: Scenario) -> None:
+        decision = decide(scenario, self.facts)
+        self.error, self.scenario, self.decision = "", scenario, decision
+        self._start, self._title = scenario, ""
 
     @property
     def _name(self) -> str:
@@ -244,7 +273,7 @@ class ScenarioPanel(ipywidgets.VBox):
         finally:
             self._settling = False
         self.message.value = error_html(self.error) if self.error else ""
-        self.view.value = decision_table(self.decision, Reasons(self.scenario, self.facts)).html
+        self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""
@@ -307,38 +336,5 @@ def _weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:
     return [("any; the most precise that fits", ""), *each, *several]
 
 
-def dropdown(label: str, options: list[tuple[str, Any]], value: Any = None) -> ipywidgets.Dropdown:
-    """Return a choice of (label, value) pairs, the first where no value is given."""
-    keys_stay()
-    return ipywidgets.Dropdown(
-        options=options, value=options[0][1] if value is None else value, description=label,
-        style=STYLE, layout=LAYOUT,
-    )  # fmt: skip
-
-
-def text_field(label: str, value: str) -> ipywidgets.Text:
-    """Return a field that speaks up once its text is entered, not at each key."""
-    return ipywidgets.Text(
-        value=value, description=label, style=STYLE, layout=LAYOUT, continuous_update=False
-    )
-
-
 def _is_count(widget: ipywidgets.Widget) -> bool:
     return isinstance(widget, ipywidgets.BoundedIntText)
-
-
-def error_html(message: str) -> str:
-    """Return an error as one escaped line that a screen reader announces."""
-    return Markup('<div class="sc"><p class="error" role="alert">{}</p></div>').format(
-        shown_lines(message)
-    )
-
-
-def saved_html(path: Path) -> str:
-    """Return where something was saved, escaped."""
-    return status_html(f"Saved to {shown_lines(str(path))}")
-
-
-def status_html(text: str) -> str:
-    """Return what was done as one escaped line that a screen reader announces."""
-    return Markup('<p class="sc"><span class="saved" role="status">{}</span></p>').format(text)

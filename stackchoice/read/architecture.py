@@ -1,7 +1,5 @@
 """A config summed up: layers by kind, what caches and how, experts, draft head, towers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field
@@ -148,13 +146,13 @@ def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding
 def _one_based(text: dict[str, Any], found: Architecture) -> list[Finding]:
     """Lists of layer numbers that hold the number of layers itself, and no zero."""
     layers = found.number_of_layers
-    for key, holder in (("linear_attn_config", dict_of(text.get("linear_attn_config"))),):
-        lists = {k: v for k, v in holder.items() if isinstance(v, list) and k.endswith("layers")}
-        numbers = {n for v in lists.values() for n in v if isinstance(n, int)}
-        if numbers and layers in numbers and 0 not in numbers:
-            return [finding(
-                "one_based_layer_lists", "the first layer is number 1 in these lists",
-                *((f"{key}.{k}", f"{min(v, default='')} to {max(v, default='')}")
-                  for k, v in lists.items()), kind="note",
-            )]  # fmt: skip
-    return []
+    holder = dict_of(text.get("linear_attn_config"))
+    lists = {k: v for k, v in holder.items() if isinstance(v, list) and k.endswith("layers")}
+    numbers = {n for v in lists.values() for n in v if isinstance(n, int)}
+    if layers not in numbers or 0 in numbers:
+        return []
+    return [finding(
+        "one_based_layer_lists", "the first layer is number 1 in these lists",
+        *((f"linear_attn_config.{k}", f"{min(v, default='')} to {max(v, default='')}")
+          for k, v in lists.items()), kind="note",
+    )]  # fmt: skip

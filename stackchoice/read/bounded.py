@@ -1,7 +1,5 @@
 """Files of other people, read within bounds: sizes are checked before anything is allocated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +17,9 @@ MAX_INDEX_BYTES = 64 * 2**20
 MAX_JSON_MARKS = 4_000_000
 #: Shards of one checkpoint; the largest published ones have a few hundred.
 MAX_SHARDS = 10_000
+#: Elements and bytes beyond this are no tensor.
+MAX_BYTES = 2**53
+AGAIN = "download the file again"
 
 
 def refuse(path: Path | str, what: str, fix: str) -> NoReturn:
@@ -54,11 +55,11 @@ def parse_json(raw: bytes, path: Path | str, what: str) -> dict[str, Any]:
     try:
         tree = json.loads(raw)
     except RecursionError:
-        refuse(path, f"{what} is nested too deep", "download the file again")
+        refuse(path, f"{what} is nested too deep", AGAIN)
     except ValueError as error:  # also UnicodeDecodeError and integers of thousands of digits
-        refuse(path, f"{what} is not JSON ({error})", "download the file again")
+        refuse(path, f"{what} is not JSON ({error})", AGAIN)
     if b"\\ud" in raw.lower() and not _is_text(tree):
-        refuse(path, f"{what} has text that is no Unicode", "download the file again")
+        refuse(path, f"{what} has text that is no Unicode", AGAIN)
     if not isinstance(tree, dict):
         refuse(path, f"{what} is a {type(tree).__name__}, not an object", "download it again")
     return tree

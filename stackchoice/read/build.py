@@ -1,7 +1,5 @@
 """One checkpoint read from end to end: files, architecture, encodings, contradictions."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -76,7 +74,7 @@ def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
     saids = declarations(config, found.sides, facts, config_file=found.config_file)
     said = saids[0] if saids else None
     resolver = Resolver(said, facts, quantised_activations=bool(config.get("quantize_activations")))
-    modules = draft_modules(_modules(found, saids, facts), model.number_of_layers, found.format)
+    modules = draft_modules(_modules(found, saids, facts), model.number_of_layers)
     towers = [m for h in found.towers for m in _gguf_modules(h, facts)]
     if modules:
         whole = found.format if found.format in ("gguf", "mlx") else ""
@@ -152,12 +150,11 @@ def _modules(found: Checkpoint, saids: list[Said], facts: Facts) -> list[Module]
 
 
 def _gguf_modules(header: Any, facts: Facts) -> list[Module]:
-    names = {row.number: row for row in facts.quant_formats.ggml_types.rows}
     part = part_finder(facts.quant_formats)
     rows = []
     for tensor in header.tensors:
         name = tensor.name.removesuffix(".weight").removesuffix(".bias")
-        row = names.get(tensor.type)
+        row = facts.quant_formats.ggml_by_number.get(tensor.type)
         storage = (row.encoding or row.name) if row else f"type {tensor.type}"
         matrix = len([n for n in tensor.shape if n > 1]) >= 2 and not tensor.name.endswith(".bias")
         rows.append(Module(name, part(name), storage, tensor.size or 0, matrix))
@@ -198,9 +195,9 @@ def _tensors(found: Checkpoint) -> int | None:
 
 
 def _file_type(found: Checkpoint, facts: Facts) -> str:
-    number = count_of(found.gguf[0].metadata.get("general.file_type")) if found.gguf else None
-    rows = facts.quant_formats.ggml_files.rows
-    return next((r.name for r in rows if r.number == number), "") if number is not None else ""
+    number = found.gguf[0].metadata.get("general.file_type") if found.gguf else None
+    row = facts.quant_formats.ggml_file(count_of(number))
+    return row.name if row else ""
 
 
 def _findings(
@@ -209,7 +206,7 @@ def _findings(
 ) -> list[Finding]:  # fmt: skip
     rows: list[Finding] = []
     if found.gguf:
-        rows += gguf_findings(found, modules, uses, dict_of(config), facts)
+        rows += gguf_findings(found, modules, dict_of(config), facts)
     else:
         names = [] if found.headers else found.names
         rows += declared_findings(saids, found.names if saids else names, facts,

@@ -1,7 +1,5 @@
 """The files of one checkpoint, found and read: what is on disk, before anything is concluded."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -69,7 +67,7 @@ class Checkpoint(BaseModel):
         Over one line for each file, sorted by name: ``name NUL size NUL sha256 LF``, where sha256
         is of the whole file for JSON files and of the header for files of tensors.
         """
-        return _digest({name: (size, sha) for name, (size, sha) in self.digests.items()})
+        return _digest(self.digests)
 
 
 def _digest(rows: dict[str, tuple[int, str]]) -> str:
@@ -148,7 +146,7 @@ def _folder(folder: Path, facts: Facts, only: Path | None = None) -> Checkpoint:
     names = _listing(folder)
     found = Checkpoint(path=only or folder, format="config", names=_names(folder, only))
     shards = [n for n in names if n.endswith(".safetensors")]
-    if only is None and not shards and (ggufs := _models(folder, names, facts)):
+    if only is None and not shards and (ggufs := _models(names)):
         if len(ggufs) > 1:
             refuse(folder, f"holds {len(ggufs)} GGUF models ({', '.join(ggufs[:4])}, …)",
                    "name one of the files")  # fmt: skip
@@ -264,11 +262,7 @@ def _lone(path: Path) -> Checkpoint:
     return found
 
 
-def _types(facts: Facts) -> dict[int, Any]:
-    return {row.number: row for row in facts.quant_formats.ggml_types.rows}
-
-
-def _models(folder: Path, names: list[str], facts: Facts) -> list[str]:
+def _models(names: list[str]) -> list[str]:
     """Return the GGUF models of a folder: one name for a split set, towers left out."""
     models = []
     for name in names:
@@ -281,6 +275,7 @@ def _models(folder: Path, names: list[str], facts: Facts) -> list[str]:
 
 
 def _gguf(path: Path, facts: Facts, folder: Path | None = None) -> Checkpoint:
+    types = facts.quant_formats.ggml_by_number
     place = member(path.parent, path.name, "the folder")
     found = Checkpoint(path=folder or path, format="gguf", names=[path.stem])
     split = SPLIT.match(path.name)
@@ -295,13 +290,13 @@ def _gguf(path: Path, facts: Facts, folder: Path | None = None) -> Checkpoint:
         if not place.exists():
             found.missing.append(name)
             continue
-        header = gguf.read_header(place, _types(facts))
+        header = gguf.read_header(place, types)
         found.gguf.append(header)
         found.digests[name] = (header.file_bytes, header.sha256)
     towers = [n for n in _listing(path.parent) if n.lower().startswith(("mmproj", "mm-proj"))]
     for name in towers if folder else []:
         if name.endswith(".gguf"):
-            header = gguf.read_header(member(path.parent, name, "the folder"), _types(facts))
+            header = gguf.read_header(member(path.parent, name, "the folder"), types)
             found.towers.append(header)
             found.digests[name] = (header.file_bytes, header.sha256)
     first = found.gguf[0].metadata if found.gguf else {}

@@ -1,7 +1,5 @@
 """What the declarations of a checkpoint say against each other and against its name."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """What a checkpoint's files declare about its encodings: methods, algorithms, groups, layers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -4,8 +4,6 @@ Source of each key: the configuration and model classes that read it, in Transfo
 0.33.0 or SGLang 0.5.23.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.config_defaults import config_keys

@@ -1,7 +1,5 @@
 """What a checkpoint's files say against each other, each with a code that programs can look for."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

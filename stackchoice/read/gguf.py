@@ -5,8 +5,6 @@ checking a length against the file first; a hostile count then decides how much 
 header is read here, in one pass, with bounds; the tests write their files with that package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from stackchoice.errors import CheckpointError
 from stackchoice.facts.quant_formats import GgmlType
-from stackchoice.read.bounded import file_size, opened, refuse
+from stackchoice.read.bounded import AGAIN, MAX_BYTES, file_size, opened, refuse
 
 MAGIC = b"GGUF"
 #: Tokenizers of 260,000 tokens with their merges make headers of some 20 MB.
@@ -29,9 +27,7 @@ MAX_ELEMENTS = 8_000_000
 #: Arrays up to this length are kept (per-layer lists); longer ones are passed over.
 KEPT = 4_096
 MAX_DIMENSIONS = 4
-MAX_BYTES = 2**53
 CHUNK = 2**20
-AGAIN = "download the file again"
 
 #: Metadata types by number: struct letter of the fixed ones; 8 is text, 9 an array.
 FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -5,8 +5,6 @@ Keys and their meaning: llama.cpp, ``src/llama-arch.cpp`` and ``src/models`` (th
 and the reading of the layers then says what is missing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError

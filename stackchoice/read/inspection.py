@@ -1,7 +1,5 @@
 """The report on one checkpoint: what is known, from what, and what contradicts what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """A predicted path against the log's: a specification is not the kernel that ran."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Literal
@@ -11,15 +9,13 @@ from pydantic import Field
 from stackchoice.facts.datum import Record
 from stackchoice.fit.path import KernelPath
 from stackchoice.read.log_patterns import load_languages
-from stackchoice.read.log_records import Boot, Hardware
+from stackchoice.read.log_records import Boot, Hardware, Kernel
 
 Outcome = Literal["confirmed", "refuted", "unconfirmed"]
 #: Parts of a model that multiply weights.
 WEIGHT_PARTS = ("linear", "moe")
 #: Fewer bits first: the part of a mixed checkpoint that the question is about.
 NARROW_FIRST = ("fp4xfp4", "w4a16", "w4a8", "emulated", "wna16")
-
-
 #: Families of encodings whose names stand in what engines print.
 FAMILIES = ("nvfp4", "mxfp4", "mxfp6", "mxfp8", "fp8")
 #: What engines call weights stored as integers.
@@ -80,10 +76,7 @@ def ran(boot: Boot) -> dict[str, Ran]:
         now = found.get(kernel.part)
         better = now is None or _rank(kernel.arithmetic) < _rank(now.arithmetic)
         if better or (now and not now.arithmetic):
-            found[kernel.part] = Ran(
-                part=kernel.part, arithmetic=kernel.arithmetic, kernel=kernel.name,
-                line=kernel.line, why=f"the log names {kernel.name}",
-            )  # fmt: skip
+            found[kernel.part] = _named(kernel)
     language = load_languages().get(boot.engine)
     for warned in boot.warnings:
         kind = language.warning(warned.code) if language else None
@@ -97,6 +90,11 @@ def ran(boot: Boot) -> dict[str, Ran]:
                 why=f"the log warns ({warned.code})",
             ))  # fmt: skip
     return found
+
+
+def _named(kernel: Kernel) -> Ran:
+    return Ran(part=kernel.part, arithmetic=kernel.arithmetic, kernel=kernel.name,
+               line=kernel.line, why=f"the log names {kernel.name}")  # fmt: skip
 
 
 def _rank(arithmetic: str | None) -> int:
@@ -139,8 +137,7 @@ def _proof(predicted: Predicted, boot: Boot) -> Ran | None:
     fitting = [k for k in kernels if _speaks_of(k.context, predicted.storage) is not False]
     sure = [k for k in fitting if _speaks_of(k.context, predicted.storage)]
     for kernel in sure or fitting:
-        return Ran(part=kernel.part, arithmetic=kernel.arithmetic, kernel=kernel.name,
-                   line=kernel.line, why=f"the log names {kernel.name}")  # fmt: skip
+        return _named(kernel)
     if predicted.part not in WEIGHT_PARTS:
         return None
     told = [r for p, r in ran(boot).items() if p in (predicted.part, "weights") and not r.kernel]

@@ -1,7 +1,5 @@
 """One boot while its lines come in: which rank said what, for which part of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

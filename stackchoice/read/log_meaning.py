@@ -1,7 +1,5 @@
 """What the found lines mean: figures that follow, warnings read on this hardware, the pool."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -4,17 +4,15 @@ A pattern is found by its literal text ``at``; only there do its regular express
 over a bounded length. So a line costs the same however hostile it is.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from stackchoice.errors import FactsError
-from stackchoice.facts.allocation import release_order
+from stackchoice.facts.allocation import ReleaseText
 from stackchoice.facts.datum import Record, Source
 from stackchoice.facts.files import checked, with_sources
 from stackchoice.facts.place import data_dir
@@ -70,17 +68,10 @@ class LinePattern(Record):
     keep: Literal["last", "first"] = "last"
     warning: str = ""
     refusal: str = ""
-    since: str = ""
-    until: str = ""
+    since: ReleaseText = ""
+    until: ReleaseText = ""
     meaning: str = ""
     source: Source
-
-    @field_validator("since", "until")
-    @classmethod
-    def _ordered(cls, text: str) -> str:
-        if text:
-            release_order(text)
-        return text
 
     @cached_property
     def stage(self) -> int | None:

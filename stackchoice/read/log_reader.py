@@ -1,7 +1,5 @@
 """Read a log of any engine: recognise it, keep its boots apart, and say what it means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a log said: boots, found values, kernels, warnings, refusals, series."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

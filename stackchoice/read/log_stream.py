@@ -1,7 +1,5 @@
 """A log as lines, whatever wrote it: bounded memory, gzip, any encoding, wrappers taken off."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Captured texts become values: counts with separators, sizes in GiB, shares, settings."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

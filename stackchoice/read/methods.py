@@ -1,7 +1,5 @@
 """Each quantisation method's own way of saying bits, groups and activations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

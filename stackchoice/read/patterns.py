@@ -6,8 +6,6 @@ quantisers write (literals, ``.*``, ``\d+``, alternatives of literals) are taken
 piece by piece; any other is left unread and counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -5,21 +5,15 @@ that is truncated, and no sizes without opening each tensor. The format is eight
 and a JSON object, so it is read here, with every number checked against the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from stackchoice.read.bounded import file_size, opened, parse_json, refuse
+from stackchoice.read.bounded import AGAIN, MAX_BYTES, file_size, opened, parse_json, refuse
 
 #: The format's own limit is 100 MB; this holds 200,000 tensors, more than any published shard.
 MAX_HEADER_BYTES = 32 * 2**20
-#: Numbers of elements and bytes beyond this are no tensor.
-MAX_BYTES = 2**53
-
 LENGTH = 8
-AGAIN = "download the file again"
 
 
 class Tensor(NamedTuple):

@@ -1,7 +1,5 @@
 """What the tensors themselves say: modules, how each is stored, and how many bytes that takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache

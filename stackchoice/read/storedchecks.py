@@ -1,7 +1,5 @@
 """The tensors against everything that the other files say about them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any
@@ -24,7 +22,7 @@ BY_NAME = {"other", "autoround", "ternary"}
 MEANT = ("attention", "linear", "moe")
 
 
-def draft_modules(modules: list[Module], layers: int | None, kind: str) -> list[Module]:
+def draft_modules(modules: list[Module], layers: int | None) -> list[Module]:
     """Call modules of layers beyond the model's own the draft head they are."""
     if not layers:
         return modules
@@ -72,17 +70,19 @@ def _files(found: Checkpoint) -> list[Finding]:
     tensors = {t.name: h.name for h in found.headers for t in h.tensors}
     gone = [n for n, file in found.index_map.items() if tensors.get(n) != file]
     more = tensors.keys() - found.index_map.keys()
+    both = (
+        ("index", f"{len(found.index_map):,} tensors"),
+        ("headers", f"{len(tensors):,} tensors"),
+    )
     if gone:
         rows.append(finding(
             "tensors_missing_from_files", f"{len(gone):,} tensors are not where the index says, "
-            f"such as {gone[0][:120]!r}", ("index", f"{len(found.index_map):,} tensors"),
-            ("headers", f"{len(tensors):,} tensors"),
+            f"such as {gone[0][:120]!r}", *both,
         ))  # fmt: skip
     if more:
         rows.append(finding(
             "tensors_not_in_index", f"{len(more):,} tensors are in the files and not in the index, "
-            f"such as {min(more)[:120]!r}", ("index", f"{len(found.index_map):,} tensors"),
-            ("headers", f"{len(tensors):,} tensors"),
+            f"such as {min(more)[:120]!r}", *both,
         ))  # fmt: skip
     stored = sum(t.size for h in found.headers for t in h.tensors)
     if found.index_total is not None and found.index_total != stored:
@@ -217,15 +217,14 @@ def _layers(modules: list[Module], model: Architecture) -> list[Finding]:
 
 
 def gguf_findings(
-    found: Checkpoint, modules: list[Module], uses: list[EncodingUse], config: dict[str, Any],
-    facts: Facts,
-) -> list[Finding]:  # fmt: skip
+    found: Checkpoint, modules: list[Module], config: dict[str, Any], facts: Facts
+) -> list[Finding]:
     """Return what a GGUF file's type, name and metadata say against its tensors."""
     rows = _files(found)
     stored = Counter(m.storage for m in modules if m.matrix)
     number = found.gguf[0].metadata.get("general.file_type") if found.gguf else None
     formats = facts.quant_formats
-    row = next((r for r in formats.ggml_files.rows if r.number == number), None)
+    row = formats.ggml_file(number)
     kind = next((t for t in formats.ggml_types.rows if row and t.name == row.type), None)
     words = ", ".join(f"{n} x {s.removeprefix('gguf_').upper()}" for s, n in stored.most_common(4))
     if row and kind and stored and not found.missing and kind.encoding not in stored:

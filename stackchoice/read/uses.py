@@ -1,7 +1,5 @@
 """Encodings by module and by bytes: from the tensors where there are tensors, else as declared."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Values out of files that may hold anything: each function gives a safe value or an empty one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 #: Counts beyond this are no layers, heads, bits or modules.

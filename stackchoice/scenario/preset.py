@@ -1,7 +1,5 @@
 """A published workload fills in what a scenario does not know of its own traffic."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import ScenarioError

@@ -1,7 +1,5 @@
 """Read and write scenario files. A wrong file gets one error: place, value, reason, fix."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from io import StringIO
@@ -161,10 +159,10 @@ def _explain(error: ValidationError, tree: Any, where: str) -> str:
     place = f"{where}:{line}: {named}" if line else f"{where}: {named}"
     others = len({e["loc"] for e in error.errors()}) - 1
     more = f" ({others} more after this one)" if others else ""
-    return f"{place}: {_reason(first, keys, tree)}{more}"
+    return f"{place}: {_reason(first, keys)}{more}"
 
 
-def _reason(first: Any, keys: list[str], tree: Any) -> str:
+def _reason(first: Any, keys: list[str]) -> str:
     kind, value = first["type"], first.get("input")
     if kind == "extra_forbidden":
         known = _known_keys(keys[:-1])
@@ -182,7 +180,7 @@ def _reason(first: Any, keys: list[str], tree: Any) -> str:
         return shown(str(first["ctx"]["error"]), 300)
     if kind == "literal_error":
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
-    fix = FIXES.get(kind, "see the scenario reference in README.md")
+    fix = FIXES.get(kind, "see docs/scenarios.md")
     return f"{given} is wrong ({first['msg'].lower()}); {fix}"
 
 

@@ -1,9 +1,6 @@
 """What rows measured on the same set-up do to the speed intervals of its other rows."""
 
-from __future__ import annotations
-
-import hashlib
-
+from stackchoice.facts.datum import content_hash
 from stackchoice.facts.load import Facts
 from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.runs import Run, measured_run
@@ -26,10 +23,7 @@ def calibrated_answers(facts: Facts, seen: int) -> dict[bool, list[dict[str, obj
             setups.setdefault(key, []).append((run, row.source_url))
     found: dict[bool, list[dict[str, object]]] = {False: [], True: []}
     for members in setups.values():
-        runs = sorted(
-            (run for run, _ in members),
-            key=lambda run: hashlib.sha256(run.model_dump_json().encode()).hexdigest(),
-        )
+        runs = sorted((run for run, _ in members), key=content_hash)
         for run in runs[seen:]:
             model = share_model(run.phase, facts, members[0][1])
             for calibrated, lines in found.items():

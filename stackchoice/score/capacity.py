@@ -1,7 +1,5 @@
 """The capacity questions of the cases, each answered from its ``given`` by the fit room."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The question about a checkpoint's files: how it caches, how it is stored, what contradicts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a question of the cases gives: an engine, a checkpoint's files, a launch of the fit room."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.errors import StackchoiceError
@@ -69,33 +67,30 @@ def launch_of(given: Given, facts: Facts) -> Launch:
         raise Unknown(f"no rules of engine {given.get('engine')!r} are known")
     settings = {k: given[k] for k in AS_SETTINGS if k in given} | (given.get("settings") or {})
     settings = {k: v for k, v in settings.items() if v != "not given"}
-    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
-    # A rank of data parallelism with attention of its own sees the tensor parallel size given.
     return launch(
         engine, given.get("engine_version"), given["config"], kv_dtype=given.get("kv_dtype"),
-        tp=devices(given), settings=settings, draft_layers=given.get("include_mtp_layers") or 0,
-        bytes_per_head=given.get("kv_bytes_per_head_k_plus_v"),
-        expand_latent=bool(given.get("engine_expands_mla")), sliding=SLIDING[sliding], facts=facts,
+        settings=settings, facts=facts, **cache_options(given),
     )  # fmt: skip
 
 
-def devices(given: Given) -> int:
-    """Devices that share the heads."""
-    return given.get("tp") or 1 if given.get("tensor_sharding_of_heads", True) else 1
+def cache_options(given: Given) -> dict[str, Any]:
+    """Return what a question says of its cache, as layouts and launches take it."""
+    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
+    # A rank of data parallelism with attention of its own sees the tensor parallel size given.
+    shared = given.get("tensor_sharding_of_heads", True)
+    return {
+        "tp": (given.get("tp") or 1) if shared else 1, "sliding": SLIDING[sliding],
+        "draft_layers": given.get("include_mtp_layers") or 0,
+        "expand_latent": bool(given.get("engine_expands_mla")),
+        "bytes_per_head": given.get("kv_bytes_per_head_k_plus_v"),
+    }  # fmt: skip
 
 
 def layout_of(given: Given, facts: Facts, **changes: Any) -> CacheLayout:
     """Return the cache layout of the engine that is named, or the plain one of no engine."""
     if engine_id(given.get("engine"), facts) is not None and "state" not in changes:
         return launch_of(given, facts).layout(**{**PLAIN_STATE, **changes})
-    sliding = given.get("sliding_layers") or given.get("swa_policy") or "window_exact"
     return cache_layout(
         given["config"], given.get("kv_dtype"),
-        **{
-            "tp": devices(given), "draft_layers": given.get("include_mtp_layers") or 0,
-            "expand_latent": bool(given.get("engine_expands_mla")),
-            "sliding": SLIDING[sliding],
-            "bytes_per_head": given.get("kv_bytes_per_head_k_plus_v"), "memory": facts.memory,
-            **changes,
-        },
+        **{**cache_options(given), "memory": facts.memory, **changes},
     )  # fmt: skip

@@ -1,7 +1,5 @@
 """Whether a prediction is right: every key of the answer, within the line's tolerance."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The question of the kernel path, answered from quantisation file, engine, release and chip."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.load import Facts

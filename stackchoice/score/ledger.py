@@ -1,22 +1,19 @@
 """How good the speed intervals are: every public row answered with its own source left out."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import repository
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.shares import SpeedScore
+from stackchoice.facts.yaml import write_facts
 from stackchoice.fit.runs import measured_run
 from stackchoice.fit.shrink import weighted_quantile
 from stackchoice.score.calibrated import calibrated_answers
-from stackchoice.score.given import Unknown
+from stackchoice.score.given import Answer, Unknown
 from stackchoice.score.judge import interval_score
 from stackchoice.score.speed import ASKS, answer_run
 
@@ -40,7 +37,7 @@ def answers(facts: Facts) -> list[dict[str, Any]]:
         except Unknown as unknown:
             found.append({**line, "reason": str(unknown)})
             continue
-        found.append({**line, "low": given["low"], "middle": given[key], "high": given["high"]})
+        found.append({**line, **_ends(given, key)})
     for row in facts.measurements:
         line = {"ask": f"{row.phase}_tokens_per_s", "source": repository(row.source_url),
                 "id": row.model, "measured": row.tokens_per_s, "from": "rows"}  # fmt: skip
@@ -48,11 +45,12 @@ def answers(facts: Facts) -> list[dict[str, Any]]:
         if run is None or run.ceiling is None:
             found.append({**line, "reason": "no ceiling: encoding, bandwidth or rate not known"})
             continue
-        given = answer_run(run, facts, row.source_url)
-        found.append(
-            {**line, "low": given["low"], "middle": given["tokens_per_s"], "high": given["high"]}
-        )
+        found.append({**line, **_ends(answer_run(run, facts, row.source_url), "tokens_per_s")})
     return found
+
+
+def _ends(answer: Answer, middle: str) -> dict[str, float]:
+    return {"low": answer["low"], "middle": answer[middle], "high": answer["high"]}
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -105,8 +103,7 @@ def write(found: list[SpeedScore], as_of: str, folder: Path) -> None:
     ledger = {"title": "python -m stackchoice.score.ledger", "as_of": as_of}
     rows = [{**score.model_dump(exclude={"source"}), "source": "ledger"} for score in found]
     tree = {"sources": {"ledger": ledger}, "speed_scores": rows}
-    text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
-    (folder / "speed_ledger.yaml").write_text(HEADER + text, encoding="utf-8")
+    write_facts(folder / "speed_ledger.yaml", tree, HEADER)
 
 
 def main(arguments: list[str] | None = None) -> None:

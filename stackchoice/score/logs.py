@@ -1,7 +1,5 @@
 """The questions about logs, answered by the log reader under the ledger's names."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

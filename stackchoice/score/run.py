@@ -1,7 +1,5 @@
 """Read a file of questions, answer each from what is given, and count who was right."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -130,7 +128,7 @@ def _wrong(row: Any) -> str:
 def score_lines(rows: Iterable[dict[str, Any]], facts: Facts | None = None) -> Score:
     """Answer questions, each from its ``given`` alone (``source_url`` only leaves itself out)."""
     facts = facts or load_facts()
-    assumed = _assumed_lines()
+    assumed: dict[str, str] = read_yaml(data_dir() / "ledger_only.yaml")["cases"]
     rows = list(rows)
     lines = [_line(row, facts, assumed) for row in rows]
     answers = {row["id"]: row for row in rows}
@@ -240,30 +238,3 @@ def _intervals(lines: list[Line], answers: dict[str, dict[str, Any]]) -> dict[st
     return {
         "coverage": mean(hits), "median_width": median(widths), "interval_score": mean(scores),
     }  # fmt: skip
-
-
-def _assumed_lines() -> dict[str, str]:
-    """Return the source cases that rest on assumed settings, with the reason."""
-    return dict(read_yaml(data_dir() / "ledger_only.yaml")["cases"])
-
-
-def describe(score: Score) -> str:
-    """Return the counts by ask and the lines that are wrong, for people."""
-    rows = [f"{'ask':28s} {'lines':>5s} {'right':>5s} {'wrong':>5s} {'unknown':>7s} {'worst':>8s}"]
-    for ask, t in score.by_ask.items():
-        worst = "" if t.worst_error is None else f"{t.worst_error:8.2%}"
-        row = f"{ask:28s} {t.lines:5d} {t.right:5d} {t.wrong:5d} {t.unknown:7d} {worst:>8s}"
-        if ask.startswith("read_") and t.share_keys_right is not None:
-            row += f"  keys {t.share_keys_right:.0%} right"
-        if t.coverage is not None:
-            row += (
-                f"  covers {t.coverage:.0%}, median high/low {t.median_width:.2f}, "
-                f"interval score {t.interval_score:.2f}"
-            )
-        rows.append(row)
-    wrong = [x for x in score.lines if x.counted and not x.right and x.predicted is not None]
-    rows += [f"wrong: {x.id}: {x.reason}" for x in wrong]
-    apart = [x for x in score.lines if not x.counted]
-    if apart:
-        rows.append(f"not counted, in the ledger only: {', '.join(x.id for x in apart)}")
-    return "\n".join(rows)

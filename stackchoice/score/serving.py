@@ -1,10 +1,8 @@
 """Aggregated serving scored on held-out groups: ``python -m stackchoice.score.serving``."""
 
-from __future__ import annotations
-
-import hashlib
 from statistics import median
 
+from stackchoice.facts.datum import content_hash
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.measurements import ServingRow
@@ -30,7 +28,7 @@ def serving_scores(facts: Facts, what: str = "tpot") -> dict[str, dict[str, floa
     plain = [(row, predict(row, facts, model, what)) for row in test]
     same, moved = [], []
     for members in setups.values():
-        members.sort(key=lambda row: hashlib.sha256(row.model_dump_json().encode()).hexdigest())
+        members.sort(key=content_hash)
         seen, rest = members[:CALIBRATING], members[CALIBRATING:]
         same += [(row, predict(row, facts, model, what)) for row in rest]
         moved += [(row, predict(row, facts, model, what, seen)) for row in rest]

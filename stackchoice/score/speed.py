@@ -1,7 +1,5 @@
 """The speed questions of the ledger, answered from ``given`` as intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

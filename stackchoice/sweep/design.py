@@ -1,7 +1,5 @@
 """The design of a sweep: which settings are measured, and in which order. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

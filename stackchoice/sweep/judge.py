@@ -1,11 +1,10 @@
 """What a sweep shows: effects against the noise, drift, interactions, a confirmed peak. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from stackchoice.confirm.identity import Basis
 from stackchoice.confirm.passport import Passport
 from stackchoice.confirm.probed import rules
 from stackchoice.errors import InputError
@@ -19,6 +18,10 @@ METRICS: dict[str, tuple[str, bool]] = {
     "ttft_s": ("s", False), "itl_s": ("s", False), "end_to_end_s": ("s", False),
     "peak_memory_bytes": ("bytes", False), "cache_speedup": ("times", True),
 }  # fmt: skip
+#: What a server, or the environment it starts from, says of itself beside the settings as given.
+TOLD = ("runtime", "runtime_build", "torch", "packages", "artifact", "artifact_revision", "kernels",
+        "weight_format", "kv_format", "speculative_decoder", "context_tokens", "kv_pool_tokens",
+        "slots", "effective_settings")  # fmt: skip
 Told = Literal["better", "worse", "too close", "not known"]
 
 
@@ -128,7 +131,7 @@ def judge(
         _arm(plan.arms[i], values[i], values[0], runs.get(i, ()), more, drift)
         for i in range(len(plan.arms))
     ]
-    notes = _notes(runs)
+    notes = [*_notes(runs), *_not_shown(results, runs), *_unlike(runs)]
     peak = _peak(results, more, notes)
     seen = _figures(confirming, metric)
     further = statistics.fmean(seen) if seen else None
@@ -234,6 +237,37 @@ def _notes(runs: Mapping[int, Sequence[Passport]]) -> list[str]:
     if held:
         notes.append(f"not valid or on HOLD, so never the peak: {', '.join(held)}")
     return notes
+
+
+def _not_shown(
+    results: Sequence[ArmResult], runs: Mapping[int, Sequence[Passport]]
+) -> list[str]:  # fmt: skip
+    """Say of which arms only the setting as given tells that it took, as with a release unknown."""
+    notes = []
+    for i, result in enumerate(results):
+        if result.role != "knob" or not (runs.get(0) and runs.get(i)):
+            continue
+        base, arm = runs[0][0].identity, runs[i][0].identity
+        if (how := base.origin("runtime")) and how.basis is Basis.LAUNCHED:
+            continue  # our own code passed the settings
+        if all(getattr(base, item) == getattr(arm, item) for item in TOLD):
+            moved = result.told in ("better", "worse")
+            so = "only its figures do" if moved else "the knob may not have taken"
+            notes.append(
+                f"{result.id}: nothing that the server or its environment says of itself differs "
+                f"from the baseline (release {arm.runtime_build or 'unknown'} in both); {so}"
+            )
+    return notes
+
+
+def _unlike(runs: Mapping[int, Sequence[Passport]]) -> list[str]:
+    """Say where the arms' answers are not of one length, which moves every figure."""
+    means = [lengths.mean for passports in runs.values() for p in passports
+             if (lengths := p.protocol.output_lengths) and lengths.mean]  # fmt: skip
+    if not means or _distance(min(means), max(means)) <= float(rules()["length_share"]):
+        return []
+    return [f"answers are {min(means):.4g} to {max(means):.4g} tokens long in the mean of a run: "
+            "arms are not alike in what they did; --exact-output asks for one length"]  # fmt: skip
 
 
 def _figures(passports: Sequence[Passport], metric: str) -> list[float]:

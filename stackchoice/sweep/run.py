@@ -1,7 +1,5 @@
 """Running a sweep: each arm by its passport, in order, and again where a run is missing."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,15 +7,19 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm
+from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm, probe_machine
+from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.write import text_at, write_whole
+from stackchoice.facts.yaml import shown_lines
 from stackchoice.load.untrusted import parse_json
 from stackchoice.sweep.design import Arm, Design, Setting
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
 HEADER = "sweep.json"
+#: Read when the machine is probed before a run: whether it is busy is what counts there.
+PROBED_BYTES = 2**26
 #: Items of identity in which an engine and its model are known before they start.
 STACK = ("model", "model_revision", "artifact_revision", "weight_format", "runtime_build")
 #: Gives, for the settings of an arm, what is measured: an engine not yet started, or an endpoint.
@@ -60,9 +62,10 @@ def run_sweep(
         Once it is set the sweep ends; finished runs stay, and the next call goes on.
     """
     known_metric(metric)
-    for arm in plan.arms:  # a setting that cannot be is said before anything is measured
-        target(arm.settings)
-    _claim(folder, plan, load, subject)
+    for arm in plan.arms:  # what cannot be is said before anything is measured or written
+        aim = target(arm.settings)
+        load_canaries(load.canaries, aim.served_name if isinstance(aim, Engine) else aim.model)
+    claim = _claimed(folder, plan, load, subject)
     say = on_line or (lambda _: None)
     runs: dict[int, list[Passport]] = {i: [] for i in range(len(plan.arms))}
     total = len(plan.order) + confirm_peak
@@ -72,6 +75,7 @@ def run_sweep(
         say(f"[{number}/{total}] {plan.arms[index].id}")
         passport = _run(plan.arms[index], number, target, load, folder, reference, cancel)
         if passport:
+            claim()
             runs[index].append(passport)
             say(f"  {_said(passport, metric)}")
     result = judge(plan, runs, metric)
@@ -102,6 +106,7 @@ def _run(
             running, plan=load.model_copy(update={"seed": load.seed + number}), arm=arm.id,
             identity={"settings": dict(arm.settings)} if isinstance(subject, Endpoint) else None,
             raw_path=folder / f"{name}.raw.jsonl", resume=kept is None, reference=reference,
+            machine=probe_machine(PROBED_BYTES) if isinstance(subject, Engine) else None,
             cancel=cancel,
         )  # fmt: skip
     if cancel and cancel.is_set():
@@ -113,7 +118,7 @@ def _run(
 def moved_since(kept: Passport, subject: Engine | Endpoint) -> bool:
     """Whether an engine that is started here, or its model, is another than it was."""
     try:
-        now = subject.identity() if isinstance(subject, Engine) else {}
+        now = {**subject.environment(), **subject.identity()} if isinstance(subject, Engine) else {}
     except EngineError:  # not installed any more: what it was is all there is
         return False
     return any(now.get(i) not in (None, getattr(kept.identity, i)) for i in STACK)
@@ -147,21 +152,31 @@ def describe(sweep: Sweep) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in sweep.notes)])
 
 
-def _claim(folder: Path, plan: Design, load: Plan, subject: str) -> None:
-    """Write what this folder holds; refuse one that holds another sweep."""
+def _claimed(folder: Path, plan: Design, load: Plan, subject: str) -> Callable[[], None]:
+    """Refuse a folder that holds another sweep; give what writes that it holds this one.
+
+    It is called once there is a run: a command that does not start leaves the folder free.
+    """
     wanted = {"subject": subject, "load": load.model_dump(mode="json"),
               "design": plan.model_dump(mode="json")}  # fmt: skip
     path = folder / HEADER
     there = text_at(path)
     if there is None:
-        write_whole(path, json.dumps(wanted, indent=2) + "\n", PassportError, folders=True)
-    elif (held := parse_json(there)) is None:
+        text = json.dumps(wanted, indent=2) + "\n"
+
+        def write() -> None:
+            if not path.is_file():
+                write_whole(path, text, PassportError)
+
+        return write
+    if (held := parse_json(there)) is None:
         raise PassportError(f"{path}: is no header of a sweep; name another folder")
-    elif held != wanted:
+    if held != wanted:
         raise PassportError(
             f"{folder}: holds another sweep (engine, knobs or load differ); name another folder "
             "with --out"
         )
+    return lambda: None
 
 
 def by_url(pairs: Sequence[tuple[Mapping[str, Setting], Endpoint]]) -> Target:
@@ -178,7 +193,9 @@ def by_url(pairs: Sequence[tuple[Mapping[str, Setting], Endpoint]]) -> Target:
 
 
 def _said(passport: Passport, metric: str) -> str:
-    return f"{metric} {_number(figure(passport, metric))}, {passport.label}"
+    why = [*passport.validity.reasons, *passport.validity.hold][:1]
+    label = shown_lines(f"{passport.label}{f' ({why[0]})' if why else ''}")
+    return f"{metric} {_number(figure(passport, metric))}, {label}"
 
 
 def _number(value: float | None) -> str:

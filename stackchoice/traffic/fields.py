@@ -57,13 +57,9 @@ class Fields:
         """Return the public trace whose columns these are."""
         found = {plain(str(key)) for key in row}
         return next(
-            (
-                t
-                for t, wanted in self.traces
-                if wanted == found or (wanted <= found and not t.exact)
-            ),
-            None,
-        )
+            (t for t, wanted in self.traces
+             if wanted == found or (wanted <= found and not t.exact)), None,
+        )  # fmt: skip
 
     def there(self, roots: list[dict[str, Any]]) -> dict[str, list[Found]]:
         """Return where each field may stand in a row with these keys; rows of a log are alike."""

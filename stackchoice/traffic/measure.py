@@ -1,7 +1,5 @@
 """Measure a request log in one pass: counts and sums are kept, rows and prompts are not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from stackchoice.facts.yaml import shown
 from stackchoice.traffic.fields import Fields, Instant, LogRow
 from stackchoice.traffic.measured import Measured, Skipped
 from stackchoice.traffic.prompt import prompt_text, shape
-from stackchoice.traffic.reuse import Reuse
+from stackchoice.traffic.reuse import BLOCK_CHARACTERS, Reuse
 from stackchoice.traffic.rows import Row, read_rows
 from stackchoice.traffic.sums import Sums
 
@@ -185,11 +183,10 @@ class _Meter:
         text = prompt_text(row, self.fields.redactions, taken)
         if text is None or not taken:
             return
-        keys = list(self.reuse.text_blocks(text))
-        shared, own = self.reuse.add(keys, group)
-        weight = taken * 64 / len(text)
-        self.sums.reused(taken, shared * weight, own * weight,
-                         "the prompts, in blocks of 64 characters (about 16 tokens)")  # fmt: skip
+        shared, own = self.reuse.add(self.reuse.text_blocks(text), group)
+        weight = taken * BLOCK_CHARACTERS / len(text)
+        basis = f"the prompts, in blocks of {BLOCK_CHARACTERS} characters (about 16 tokens)"
+        self.sums.reused(taken, shared * weight, own * weight, basis)
 
     def _identity(self, row: LogRow, field: str) -> int | None:
         value = row.get(field)

@@ -1,7 +1,5 @@
 """What was measured in a request log: numbers and reasons, and nothing of its texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.datum import Record

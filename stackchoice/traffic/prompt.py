@@ -1,7 +1,5 @@
 """The shape of one request's body: its text for reuse, and what it asks of an engine."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -35,8 +33,8 @@ def prompt_text(row: LogRow, redactions: set[str], tokens: int) -> str | None:
         parts.append(str(instructions))
     for message in messages if isinstance(messages, list) else [messages]:
         parts.append(_message(message))
-    body = "".join(p for p in parts)
-    if len(body) < tokens or any(p.split("\2")[-1].strip().lower() in redactions for p in parts):
+    length = sum(map(len, parts))
+    if length < tokens or any(p.split("\2")[-1].strip().lower() in redactions for p in parts):
         return None
     return "\1".join(parts)
 

@@ -4,8 +4,6 @@ A block stands for everything up to its end, so its key chains the keys before i
 with a secret that dies with the process: nothing kept can be compared with anything outside.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -37,9 +35,9 @@ class Reuse:
 
     def text_blocks(self, text: str) -> Iterator[int]:
         """Yield the keys of a prompt's whole blocks."""
-        raw, chained = text, b""
-        for start in range(0, len(raw) - BLOCK_CHARACTERS + 1, BLOCK_CHARACTERS):
-            block = raw[start : start + BLOCK_CHARACTERS].encode("utf-8", "surrogatepass")
+        chained = b""
+        for start in range(0, len(text) - BLOCK_CHARACTERS + 1, BLOCK_CHARACTERS):
+            block = text[start : start + BLOCK_CHARACTERS].encode("utf-8", "surrogatepass")
             number = self._digest(chained, block)
             chained = number.to_bytes(8, "big", signed=True)
             yield number
@@ -62,11 +60,8 @@ class Reuse:
         for block in blocks:
             count, first = self._seen.pop(block, (0, session if session is not None else MANY))
             leading = leading and count > 0
-            if (
-                leading
-                and not own
-                and (count >= common if session is None else first not in (session,))
-            ):
+            by_all = count >= common if session is None else first != session
+            if leading and not own and by_all:
                 shared += 1
             elif leading:
                 own += 1

@@ -3,8 +3,6 @@
 A row is a mapping or the reason why there is none. No reason ever quotes the row.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip

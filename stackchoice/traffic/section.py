@@ -1,7 +1,5 @@
 """A measured log as the workload section of a scenario."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.datum import Evidence

@@ -1,7 +1,5 @@
 """Running sums of a log, and the figures that follow from them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from datetime import UTC, datetime
@@ -128,7 +126,7 @@ class Sums:
         hours, days = self._active()
         mean_latency = _mean(latencies) if latencies else None
         mtok = (_sum(self.inputs) + _sum(self.outputs)) / self.requests / 1e6
-        daily, low, high = self._daily(span, hours)
+        daily, ends = self._daily(span, hours)
         turns, inferred = self._turns()
         return Measured(
             file=file,
@@ -143,10 +141,9 @@ class Sums:
             active_hours_per_day=hours if span and span >= DAY else None,
             active_days=days,
             requests_per_day=daily,
-            requests_per_day_range=(low, high) if low is not None and high is not None else None,
+            requests_per_day_range=ends,
             mtok_per_month=daily * DAYS_PER_MONTH * mtok if daily else None,
-            mtok_per_month_range=(low * DAYS_PER_MONTH * mtok, high * DAYS_PER_MONTH * mtok)
-            if low is not None and high is not None else None,
+            mtok_per_month_range=ends and tuple(end * DAYS_PER_MONTH * mtok for end in ends),
             concurrency=rate * mean_latency if rate and mean_latency is not None else None,
             latency_s=_summary(latencies),
             ttft_s=_summary(self.ttfts),
@@ -177,19 +174,19 @@ class Sums:
 
     def _daily(
         self, span: float | None, hours: float
-    ) -> tuple[float | None, float | None, float | None]:
+    ) -> tuple[float | None, tuple[float, float] | None]:
         """Requests a day, with what it may be: dates touched and the bare span bound it.
 
         Less than a day says only that these came, and at most that they go on all day.
         """
         if span is None:
-            return None, None, None
+            return None, None
         days = span / DAY
         if days < 1:
-            return None, float(self.timed), self.timed / days
+            return None, (float(self.timed), self.timed / days)
         touched = self._active()[1] or 1
         low, high = sorted((self.timed / max(touched, days), self.timed / days))
-        return (high if hours >= ROUND_THE_CLOCK else low), low, high
+        return (high if hours >= ROUND_THE_CLOCK else low), (low, high)
 
     def _peak(self, span: float | None, window_s: int | None) -> Peak:
         hours = len({m // 60 for m in self.minutes})

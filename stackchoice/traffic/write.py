@@ -1,7 +1,5 @@
 """Put a workload into a scenario file: comments and other sections stay, nothing goes unasked."""
 
-from __future__ import annotations
-
 import os
 import re
 from io import StringIO

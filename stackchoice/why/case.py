@@ -1,7 +1,5 @@
 """What every explanation looks at, and how an input of the scenario becomes a cited fact."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,12 +1,14 @@
 """Question 1: memory budgets, what each engine release admits in them, and the kernel path."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from stackchoice.choose.trace import budgets, own_workspaces
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Datum, weakest
+from stackchoice.facts.load import Facts
+from stackchoice.facts.records import Artifact, Format, Machine, Model
 from stackchoice.facts.told import Cited, Sum, Told, Why, Working
 from stackchoice.fit import CacheLayout, FitRow, fit_row
 from stackchoice.fit.admission import ADMIT, RULES, by_blocks, with_device
@@ -20,21 +22,70 @@ from stackchoice.fit.admissions import (
 from stackchoice.fit.allocators import vllm
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import left_for_cache, whole_sequences
+from stackchoice.fit.path import KernelPath
 from stackchoice.why.case import Decided, Whys
 
 
-def memory(at: Decided) -> Whys:
-    """Why each budget has room for so many live sequences by plain quotient."""
-    site, context = at.site, at.case["workload.context_tokens"]
+@dataclass(frozen=True)
+class Asked:
+    """Question 1 as it was asked, for a decision's site or for a panel's choice.
+
+    ``length`` puts the context into the sums, with who says so.
+    """
+
+    model: Model
+    artifact: Artifact
+    machine: Machine
+    devices: int
+    layout: CacheLayout | None
+    budgets: list[dict[str, Any]]
+    context: int | None
+    length: Callable[[Working], Any]
+    facts: Facts
+    kv_dtype: str | None = None
+    file_format: Format | None = None
+    workspaces: Mapping[str, Datum[int]] | None = None
+
+    @property
+    def rows(self) -> list[FitRow]:
+        """The budgets, each with its plain quotient."""
+        one = self.layout.bytes_per_sequence(self.context) if self.layout and self.context else None
+        return [fit_row(**asked, bytes_per_sequence=one) for asked in self.budgets]
+
+
+def _asked(at: Decided) -> Asked | None:
+    site = at.site
     if site is None:
-        return
-    for asked in budgets(at.case, site):
+        return None
+    return Asked(
+        site.model, site.artifact, site.machine, site.devices, site.held,
+        budgets(at.case, site), at.case["workload.context_tokens"],
+        lambda work: at.said(work, "workload.context_tokens"), at.facts,
+        file_format=site.artifact.format, workspaces=own_workspaces(at.case, site),
+    )  # fmt: skip
+
+
+def memory(at: Decided) -> Whys:
+    """Why each budget of a decision has room for so many live sequences."""
+    if (asked := _asked(at)) is not None:
+        yield from quotients(asked)
+
+
+def admissions(at: Decided) -> Whys:
+    """Why each engine release admits so many, for a decision."""
+    if (asked := _asked(at)) is not None:
+        yield from admitted(asked)
+
+
+def quotients(of: Asked) -> Whys:
+    """Why each budget has room for so many live sequences by plain quotient."""
+    for asked in of.budgets:
         work = Working()
         parts = [
             work.fact(part, asked[f"{part}_bytes"].value, "B", asked[f"{part}_bytes"])
             for part in ("memory", "weights", "workspace")
         ]
-        one = _sequence(at, work, site, context)
+        one = _sequence(of, work)
         if None in [part.value for part in parts]:
             continue
         pool = work.step("left for the cache", left_for_cache(*parts), "B")
@@ -51,16 +102,16 @@ def memory(at: Decided) -> Whys:
         )
 
 
-def _sequence(at: Decided, work: Working, site: Any, context: int | None) -> Any:
+def _sequence(of: Asked, work: Working) -> Any:
     """Write down the bytes of one sequence, by kinds of layers as the model's config has them."""
-    if site.held is None or not context:
+    if of.layout is None or not of.context:
         return None
-    length = at.said(work, "workload.context_tokens")
-    layout = _telling(work, site.held, site.model.config)
+    length = of.length(work)
+    layout = telling(work, of.layout, of.model.config)
     return work.step("one sequence", layout.bytes_per_sequence(length), "B")
 
 
-def _telling(work: Working, layout: CacheLayout, config: Datum[Any]) -> CacheLayout:
+def telling(work: Working, layout: CacheLayout, config: Datum[Any]) -> CacheLayout:
     """Return the layout with the bytes of each kind of layer as numbers that tell."""
     groups = [
         group.model_copy(update={
@@ -79,25 +130,19 @@ def _telling(work: Working, layout: CacheLayout, config: Datum[Any]) -> CacheLay
     )  # fmt: skip
 
 
-def admissions(at: Decided) -> Whys:
+def admitted(of: Asked) -> Whys:
     """Why each engine release admits so many, one explanation a release for all budgets."""
-    site, context = at.site, at.case["workload.context_tokens"]
-    if site is None or not context:
-        return
-    devices = site.devices
-    per_sequence = site.held.bytes_per_sequence(context) if site.held else None
-    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(at.case, site)]
-    found: dict[str, list[AdmissionRow]] = {}
+    rows, found = of.rows, dict[str, list[AdmissionRow]]()
     for row in admission_rows(
-        site.model.config.value or {}, site.machine, rows, context_tokens=context,
-        devices=devices, facts=at.facts, file_format=site.artifact.format,
-        workspaces=own_workspaces(at.case, site),
+        of.model.config.value or {}, of.machine, rows, context_tokens=of.context,
+        devices=of.devices, facts=of.facts, kv_dtype=of.kv_dtype, file_format=of.file_format,
+        workspaces=of.workspaces,
     ):  # fmt: skip
         found.setdefault(f"{row.engine} {row.release}, {row.settings}", []).append(row)
     pools = {row.basis: row for row in rows}
-    for title, admitted in found.items():
-        if all(row.live_sequences is not None for row in admitted):
-            yield f"admission:{title}", _admitted(at, site, title, admitted, pools)
+    for title, admits in found.items():
+        if all(row.live_sequences is not None for row in admits):
+            yield f"admission:{title}", _admitted(of, title, admits, pools)
 
 
 class ToldLayout(CacheLayout):
@@ -140,24 +185,21 @@ class Noting:
         return getattr(self._memory, name)
 
 
-def _admitted(
-    at: Decided, site: Any, title: str, rows: list[AdmissionRow], pools: dict[str, FitRow]
-) -> Why:
+def _admitted(of: Asked, title: str, rows: list[AdmissionRow], pools: dict[str, FitRow]) -> Why:
     first = rows[0]
-    engine = next(e for e in at.facts.engines.values() if e.name == first.engine)
+    engine = next(e for e in of.facts.engines.values() if e.name == first.engine)
     asked = replica_launch(
-        engine.id, engine.latest.version, site.model.config.value or {},
-        devices=site.devices,
+        engine.id, engine.latest.version, of.model.config.value or {}, devices=of.devices,
         settings=WITHOUT_PREFIX_CACHING if first.settings == NO_PREFIX_CACHING else {},
-        facts=at.facts,
+        facts=of.facts, kv_dtype=of.kv_dtype,
     )  # fmt: skip
     noting = Noting(asked.memory)
     asked = asked.model_copy(update={"memory": noting})
     work, plan = Working(), None
     if first.rule != "block_groups":  # a plan of blocks has its own sizes
-        told = _telling(work, asked.layout(), site.model.config)
+        told = telling(work, asked.layout(), of.model.config)
         asked = Telling.model_construct(told=told, **dict(asked))
-    context = at.said(work, "workload.context_tokens")
+    context = of.length(work)
     for row in rows:
         pool = work.fact(
             "pool", row.pool_bytes // asked.tp, "B", evidence=row.evidence,
@@ -165,7 +207,7 @@ def _admitted(
         )  # fmt: skip
         try:
             if row.rule == "block_groups":
-                plan = plan or _plan(work, asked, site.machine)
+                plan = plan or told_plan(work, with_device(asked, of.machine))
                 live = by_blocks(plan, pool, context)
             else:
                 live = ADMIT[str(row.rule)](asked, pool, context)
@@ -180,9 +222,9 @@ def _admitted(
     )  # fmt: skip
 
 
-def _plan(work: Working, asked: Any, machine: Any) -> vllm.Plan:
+def told_plan(work: Working, asked: Any) -> vllm.Plan:
     """Return the release's plan of blocks with its sizes as numbers that tell."""
-    plan = vllm.plan(with_device(asked, machine))
+    plan = vllm.plan(asked)
     names = {"block_tokens": "tokens of a block", "fixed_blocks": "blocks of a state",
              "number": "groups", "window_tokens": "window"}  # fmt: skip
     groups = [
@@ -204,9 +246,12 @@ def _plan(work: Working, asked: Any, machine: Any) -> vllm.Plan:
 
 def kernels(at: Decided) -> Whys:
     """Which source says which kernel runs, part by part; nothing is reckoned."""
-    path = at.site.kernels if at.site else None
-    if path is None:
-        return
+    if at.site and at.site.kernels:
+        yield "kernels", kernel_path(at.site.kernels)
+
+
+def kernel_path(path: KernelPath) -> Why:
+    """Return which source says which kernel runs in a path, part by part."""
     facts, sums = [], list[Sum]()
     for part in path.parts:
         for phase in (part.prefill, part.decode):
@@ -220,7 +265,7 @@ def kernels(at: Decided) -> Whys:
                 )
             )  # fmt: skip
     known = [fact.evidence for fact in facts if fact.evidence is not None]
-    yield "kernels", Why(
+    return Why(
         answer=f"kernel path, {path.engine_name} {path.release} on {path.chip_name}",
         rule="a row of the kernel table holds for this format, part, phase, chip and release; "
         "where rows differ or nobody read the release it is unknown",

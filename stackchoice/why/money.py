@@ -1,7 +1,5 @@
 """Cost: every line of every path's month, break-evens or never, and who wins by how much."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise

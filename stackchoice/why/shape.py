@@ -1,7 +1,5 @@
 """Question 2: needs and pushes, and the replicas that the peak takes."""
 
-from __future__ import annotations
-
 from stackchoice.capacity import late_probability, replicas_by_rate
 from stackchoice.choose.limits import peak_plan, replica_at
 from stackchoice.choose.traffic import ARRIVALS

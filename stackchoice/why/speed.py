@@ -1,15 +1,15 @@
 """Speeds of question 1: ceilings, intervals, and the requests a second of a full replica."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
-from stackchoice.choose.site import ENDS, Site, mean_cache_bytes, stream_at, threads_of
+from stackchoice.choose.site import ENDS, mean_cache_bytes, stream_at, threads_of
+from stackchoice.facts.load import Facts
 from stackchoice.facts.told import Told, Working
 from stackchoice.fit import request_seconds
 from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.rates import RATES
+from stackchoice.fit.runs import Run
 from stackchoice.fit.speed import at_level, efficiency, full_rate
 from stackchoice.fit.stream import stream_runs
 from stackchoice.why.case import Decided, Whys
@@ -29,6 +29,11 @@ def speeds(at: Decided) -> Whys:
         site.model, site.artifact, site.machine, cache_bytes=mean_cache_bytes(site, at.case),
         **stream_at(site, at.facts),
     )  # fmt: skip
+    yield from streams(at.facts, site, runs, threads_of(site))
+
+
+def streams(facts: Facts, site: Any, runs: dict[str, Run], threads: str) -> Whys:
+    """Why the runs of one stream are so fast; ``site`` has model, artifact, machine and speed."""
     for phase in ("decode", "prefill"):
         work, run = Working(), runs[phase]
         told = run.model_copy(update=TELL[phase](work, site, run))
@@ -38,7 +43,7 @@ def speeds(at: Decided) -> Whys:
         top = work.step(f"{phase} ceiling", top, "tokens/s")
         expected = getattr(site.speed, phase)
         if expected is not None:
-            _interval(at, site, work, phase, run, top)
+            _interval(facts, site, work, phase, run, top, threads)
         notes = [*(expected.rests_on if expected else ()), *site.speed.unknown]
         if run.link_seconds:
             notes.append(f"the link between devices adds {run.link_seconds:.3g} s a token")
@@ -77,10 +82,12 @@ def _prefill_facts(work: Working, site: Any, run: Any) -> dict[str, Told]:
 TELL = {"decode": _decode_facts, "prefill": _prefill_facts}
 
 
-def _interval(at: Decided, site: Site, work: Working, phase: str, run: Any, top: Told) -> None:
+def _interval(
+    facts: Facts, site: Any, work: Working, phase: str, run: Any, top: Told, threads: str
+) -> None:
     """Write down the ends of the interval: the ceiling at the shares that were reached."""
-    threads, said = threads_of(site), dict[str, Any]()
-    fitted = next((m for m in at.facts.share_models if m.phase == phase), None)
+    said = dict[str, Any]()
+    fitted = next((m for m in facts.share_models if m.phase == phase), None)
     if phase == "decode" and fitted and threads == "all":
         levels = dict(zip(ENDS, calibrated_factors(fitted, run), strict=True))
         basis, unit = "share of the ceiling", "of the ceiling"
@@ -89,7 +96,7 @@ def _interval(at: Decided, site: Site, work: Working, phase: str, run: Any, top:
             "source": f"fitted to {fitted.rows} public measurements in {fitted.groups} groups",
         }
     else:
-        share = efficiency(at.facts.efficiencies, site.machine, phase, threads)
+        share = efficiency(facts.efficiencies, site.machine, phase, threads)
         if share is None:
             return
         levels, basis = {end: getattr(share, end) for end in ENDS}, share.basis

@@ -1,21 +1,22 @@
-"""The arms of lesson 5: recorded passports, one fair and three to expose, and what gives them away.
+"""The arms of lesson 5, recorded, one fair and three to expose; and one's own for lesson 6.
 
 The fault of an arm is read from its passport by the rules that judge every run; nothing here knows
 which file holds which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from pathlib import Path
 
 from stackchoice.compare import fairness
-from stackchoice.confirm import Passport
+from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.results import MAX_CACHED_SHARE
+from stackchoice.confirmation import confirm_scenario
 from stackchoice.errors import InputError
 from stackchoice.facts.load import load_facts
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import shown
 from stackchoice.workshop.table import Table
+from stackchoice.workshop.trials import source_of
 
 #: The arm that the others are shown against, and those in which something is wrong or not.
 BASELINE = "baseline"
@@ -27,6 +28,8 @@ NOISE = (
 )  # fmt: skip
 #: Passport of this very engine for those who cannot measure one of their own.
 SPARE = "spare"
+#: Small enough for a busy laptop, large enough for the rules of validity.
+PLAN = Plan(requests=3, output_tokens=32, prompt_words=64)
 
 
 def arm(name: str) -> Passport:
@@ -94,3 +97,19 @@ def passports_frame(passports: Mapping[str, Passport], *, differing: bool = Fals
     if not differing:
         return Table(table)
     return Table([r for r in table if len({r[n] for n in rows}) > 1 and r["item"] not in NOISE])
+
+
+def my_passport() -> Passport:
+    """Predict for this machine, measure its embedded engine, and return the passport."""
+    if source_of() == "recorded":
+        return arm(SPARE)
+    passport, path = confirm_scenario("this-machine", plan=PLAN, out=Path("reports"), on_line=print)
+    print(f"wrote {path}")
+    return passport
+
+
+def passport_lines(passport: Passport) -> list[str]:
+    """Return what a passport comes to, in a few lines."""
+    reasons = passport.validity.reasons or passport.validity.warnings
+    verdicts = [f"prediction of {k.replace('_', ' ')}: {v}" for k, v in passport.verdicts.items()]
+    return [f"{passport.arm}: {passport.label}", *reasons, *verdicts]

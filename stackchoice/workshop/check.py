@@ -1,7 +1,5 @@
 """``check(name, answer)``: right by what the product computes, or what to look at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

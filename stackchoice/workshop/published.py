@@ -1,7 +1,5 @@
 """The published series of lessons 7 and 8: passports that ship, reported and not measured here."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from stackchoice.compare import compare

@@ -1,7 +1,5 @@
 """What a person typed as an answer, read as a number in the question's unit, or as words."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

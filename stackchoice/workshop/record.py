@@ -3,8 +3,6 @@
 ``python -m stackchoice.workshop.record DAY`` on a machine that does nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

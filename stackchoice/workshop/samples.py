@@ -1,7 +1,5 @@
 """The two downloads and the log of lesson 3, read with the product's own readers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stackchoice.errors import InputError

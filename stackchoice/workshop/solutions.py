@@ -4,8 +4,6 @@ Outputs come from recorded runs, so that anybody gets the same. Widgets are left
 stored one needs a kernel.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

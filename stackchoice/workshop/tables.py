@@ -1,11 +1,10 @@
-"""Tables of the lessons: facts with class and source, never a sum."""
-
-from __future__ import annotations
+"""Tables of the lessons: whether this laptop is ready, facts with class and source, never a sum."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from stackchoice.doctor import examine
 from stackchoice.facts.datum import Datum
 from stackchoice.facts.place import data_dir
 from stackchoice.fit.config import text_config
@@ -15,6 +14,29 @@ from stackchoice.workshop.samples import DOWNLOADS, MACHINE, START_LOG, check_lo
 from stackchoice.workshop.table import Table
 
 _YES = {True: "yes", False: "no", None: "unknown"}
+
+#: What a lesson does without, where the item fails.
+WITHOUT = {
+    "embedded engine": "lessons 1, 5, 6 and 7 then show recorded runs instead of measuring",
+    "PDF reports": "nothing in the workshop needs it",
+    "browser tests": "nothing in the workshop needs it",
+    "probe of this machine": "lesson 6 then predicts nothing for this laptop",
+}
+
+
+def environment() -> Table:
+    """Return one row per item: state, item, what was seen, and the fix where it fails."""
+    return Table(
+        [
+            {
+                "state": "OK" if f.ok else "not here" if f.optional else "FAIL",
+                "item": f.item,
+                "seen": f.text,
+                "fix": "" if f.ok else "; ".join(filter(None, (f.fix, WITHOUT.get(f.item, "")))),
+            }
+            for f in examine()
+        ]
+    )
 
 
 def loop_table() -> Table:

@@ -5,8 +5,6 @@ large enough to be seen all the same. ``STACKCHOICE_WORKSHOP`` chooses: ``engine
 ``auto`` (the engine where it is installed).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

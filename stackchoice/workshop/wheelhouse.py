@@ -5,8 +5,6 @@ everything they need and the embedded engine with its model, for this system and
 once on each kind of laptop, into the same folder.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Beside the right answer stand known wrong ones (traps), worked out in the same w
 answer is met with what went wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise

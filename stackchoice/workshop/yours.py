@@ -1,7 +1,5 @@
 """Right answers about what the learner made: trials, a scenario's decision, a passport."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

@@ -30,14 +30,13 @@ CHANGED = {
     "workshop/04_three_questions.ipynb": ("Users", ["80", "120", "60", "150", "90", "110"]),
 }
 WATCH = """panel => {
-  const shown = () => [...panel.querySelectorAll('.widget-html-content')]
-    .map(view => view.innerHTML).join();
+  const shown = () => panel.querySelector('.stackchoice-view').innerHTML;
   const before = shown();
   window.waited = new Promise(resolve => {
     let began;
     addEventListener('change', () => { began = performance.now(); }, {once: true, capture: true});
     new MutationObserver((_, observer) => {
-      if (began === undefined || !panel.querySelector('figure') || shown() === before) return;
+      if (began === undefined || !panel.querySelector('figure svg') || shown() === before) return;
       observer.disconnect();
       requestAnimationFrame(() => resolve(performance.now() - began));
     }).observe(panel, {childList: true, subtree: true});

@@ -8,8 +8,6 @@ another process; errors are against that server's log of that run. Medians of th
 the lowest and highest run.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import gc

@@ -1,7 +1,5 @@
 """The other clients of ``load.py``: a plain asyncio one, AIPerf and GuideLLM."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

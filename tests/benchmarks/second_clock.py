@@ -8,8 +8,6 @@ arrival of every packet (SO_TIMESTAMPNS, wall clock), which neither the server n
 any hand in. The two clocks are laid over each other before and after; our client is not used.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

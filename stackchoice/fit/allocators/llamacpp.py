@@ -3,8 +3,6 @@
 Source: ``llama-context.cpp``, ``llama-kv-cache-iswa.cpp`` and ``tools/server`` at 0c1e57098.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stackchoice.errors import UnknownRuleError

@@ -7,8 +7,6 @@ the same page go into tuples; all groups have the same number of tuples. Source:
 refused start cited in ``data/allocators.yaml``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

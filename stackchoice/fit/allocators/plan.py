@@ -1,7 +1,5 @@
 """What every allocator is asked with, and the words for what it answers."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

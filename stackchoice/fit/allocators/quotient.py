@@ -4,8 +4,6 @@ For engines whose admission nobody sourced. Where a page or block size is known,
 rounded up to it; what the engine rounds beyond that is unknown.
 """
 
-from __future__ import annotations
-
 from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch, blocks
 

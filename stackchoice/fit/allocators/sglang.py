@@ -4,8 +4,6 @@ Source: SGLang 0.5.23, ``mem_cache/kv_cache_configurator.py``, ``mem_cache/pool_
 and ``arg_groups/memory_hook.py``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

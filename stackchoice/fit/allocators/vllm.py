@@ -4,8 +4,7 @@ Source of every formula: ``v1/core/kv_cache_utils.py``, ``v1/kv_cache_interface.
 hybrid block size in ``model_executor/models/config.py``, as cited in ``data/allocators.yaml``.
 """
 
-from __future__ import annotations
-
+from math import floor
 from typing import Any, Literal
 
 from stackchoice.errors import UnknownRuleError
@@ -96,7 +95,7 @@ class Plan(Record):
         if self.printed == "blocks_over_groups":
             smallest = min(g.block_tokens for g in self.groups if g.block_tokens)
             return pool_blocks // self.group_count * smallest * self.context_parallel
-        return int(self.concurrency(pool_blocks, tokens) * tokens)
+        return floor(self.concurrency(pool_blocks, tokens) * tokens)
 
     def needed_bytes(self, tokens: int) -> int:
         """Bytes one request of that length needs: what a refused start prints."""

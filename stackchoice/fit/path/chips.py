@@ -1,7 +1,5 @@
 """Which generation of chips a machine is, or a text as ``sm_120`` names; what is best on it."""
 
-from __future__ import annotations
-
 import re
 
 from stackchoice.facts.encodings import Encoding

@@ -1,7 +1,5 @@
 """What a path means for prefill and for decode, and which other file or engine would be native."""
 
-from __future__ import annotations
-
 from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import NARROWNESS
 from stackchoice.facts.load import Facts

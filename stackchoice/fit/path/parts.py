@@ -1,7 +1,5 @@
 """Which parts a published artifact has, and how each is stored."""
 
-from __future__ import annotations
-
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
 from stackchoice.fit.config import has_experts

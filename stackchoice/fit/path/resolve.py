@@ -5,8 +5,6 @@ engine, encoding, part, phase and chip, and whose range of releases holds the bu
 Where the range is not certain and the rows disagree, or where there is none, the answer is unknown.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stackchoice.facts.datum import Evidence, Record, Source

@@ -1,7 +1,5 @@
 """Has this release caught up with this architecture: feature by feature, yes, no or unknown."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from stackchoice.errors import StackchoiceError

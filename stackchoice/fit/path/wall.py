@@ -1,7 +1,5 @@
 """The question on the wall, both ways: what is optimised here, and where is this file native."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from stackchoice.facts.datum import Record

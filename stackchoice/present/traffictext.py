@@ -1,7 +1,5 @@
 """A measured log, and a published workload, in a few lines of text."""
 
-from __future__ import annotations
-
 from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic.measured import Measured

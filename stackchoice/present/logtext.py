@@ -1,7 +1,5 @@
 """A read log for a terminal: boot by boot, what was found, and what each warning means."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A comparison and a passport as text for a terminal, escaped: anything in them may be hostile."""
 
-from __future__ import annotations
-
 from stackchoice.compare.arms import Arm, Comparison, Pair
 from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
