@@ -8,7 +8,7 @@ and slots add to that is ``allocators``' business.
 
 from fractions import Fraction
 from math import ceil
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.allocation import KvFormat, MemoryFacts
@@ -85,7 +85,7 @@ class CacheLayout(Record):
         """Bytes of one live sequence at ``tokens`` tokens."""
         return sum(g.bytes_at(tokens) for g in self.groups)
 
-    def times(self, devices: int) -> CacheLayout:
+    def times(self, devices: int) -> Self:
         """Return what so many devices hold together."""
         return self.model_copy(update={"groups": [
             group.model_copy(update={
