@@ -138,7 +138,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
-    """Run a notebook. An unknown parameter is an error here; papermill would only warn."""
+    """Run a notebook, else ReportError; so for an unknown parameter too, of which papermill warns."""
     try:
         import papermill
         from jupyter_client.kernelspec import NoSuchKernel
