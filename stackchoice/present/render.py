@@ -138,7 +138,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
-    """Run a notebook, else ReportError; so for an unknown parameter too, of which papermill warns."""
+    """Run a notebook; ReportError also for an unknown parameter: papermill would only warn."""
     try:
         import papermill
         from jupyter_client.kernelspec import NoSuchKernel
