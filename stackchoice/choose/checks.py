@@ -237,7 +237,8 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
 
 
 def _reckoned(value: float, site: Site, note: str) -> Datum[float]:
-    return Datum[float](value=value, evidence=site.row.evidence, note=note)
+    source = site.workspace.source or site.artifact.weights_bytes.source
+    return Datum[float](value=value, evidence=site.row.evidence, note=note, source=source)
 
 
 def _concurrency(site: Site) -> Iterator[Check]:
