@@ -289,7 +289,6 @@ _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 #: Type and colours of every chart.
 CONFIG = {
-    "aria": False,  # the figure around it is read out
     "font": FONT,
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK},
     "legend": {"labelFontSize": 12, "labelColor": INK},
