@@ -169,16 +169,23 @@ def describe_sizing(found: Sizing) -> str:
     ]
     if found.bytes_per_sequence is not None:
         lines.append(f"  one sequence: {found.bytes_per_sequence:,} B (computed)")
+    over = found.rows[0].bytes_per_sequence
+    if over and found.bytes_per_sequence and over > found.bytes_per_sequence:
+        lines.append(
+            f"  over {found.devices} devices it takes {over:,} B (computed): what does not divide "
+            "is on each"
+        )
+    if found.workspace:
+        lines.append(f"  {found.workspace}")
     shared = f" of all {found.devices} devices' memory" if found.devices > 1 else ""
     for row in found.rows:
         pool = "unknown" if row.pool_bytes is None else f"{row.pool_bytes / GB:,.2f} GB"
-        live = "unknown" if row.live_sequences is None else row.live_sequences
         lines.append(
-            f"  {row.basis}: {pool} left, {live} live by quotient{shared} ({row.evidence.value})"
+            f"  {row.basis}: {pool} left, {row.sequences} live by quotient{shared} "
+            f"({row.evidence.value})"
         )
     for admitted in found.admissions:
-        live = "unknown" if admitted.live_sequences is None else admitted.live_sequences
-        counted = f"{live} ({admitted.evidence.value})"
+        counted = f"{admitted.sequences} ({admitted.evidence.value})"
         if admitted.refused:
             counted = admitted.refused
         elif admitted.rule == "quotient":

@@ -261,13 +261,26 @@ class TestSglang:
         assert sum(g.layers for g in of_vllm.groups) == 24
 
     @pytest.mark.parametrize(
-        ("gib", "chunk", "batch", "fraction"),
-        [(81559 / 1024, 8192, 256, 0.835), (24564 / 1024, 4096, 48, 0.72)],
+        ("gib", "cuda", "fraction"),
+        [
+            (81559 / 1024, False, round(1 - (512 + 8192 * 1.5 + 128 + 256 * 2) / 81559, 3)),
+            (81559 / 1024, True, round(1 - (13_440 + 58 * 8) / 81559, 3)),
+            (24564 / 1024, False, round(1 - (512 + 4096 * 1.5 + 128 + 48 * 2) / 24564, 3)),
+            (15 * 1024 / 1024, False, round(1 - (512 + 2048 * 1.5 + 128 + 8 * 2) / 15_360, 3)),
+        ],
     )
-    def test_the_default_memory_fraction(self, gib, chunk, batch, fraction):
-        asked = ask("sglang", None, DENSE)
-        found = sglang.memory_fraction(asked, gib, chunk_tokens=chunk, graph_batch=batch)
-        assert found == fraction
+    def test_the_default_memory_fraction(self, gib, cuda, fraction):
+        """By hand from the wheel: 58 sizes of prefills up to 8,192 tokens are captured on CUDA."""
+        assert sglang.memory_fraction(ask("sglang", None, DENSE), gib, cuda=cuda) == fraction
+
+    def test_a_vision_tower_takes_a_part_of_the_share(self):
+        """27 layers are asked for as num_hidden_layers; a tower that says depth counts as 24."""
+        plain = sglang.memory_fraction(ask("sglang", None, DENSE), 80)
+        seen = {**DENSE, "vision_config": {"depth": 27, "hidden_size": 1152}}
+        factor = 0.95 * (1 - 0.1 * (1152**2 / 1024**2 - 1))
+        found = sglang.memory_fraction(ask("sglang", None, seen), 80, vision=True)
+        assert found == pytest.approx(plain * factor)
+        assert sglang.memory_fraction(ask("sglang", None, DENSE), 80, vision=True) == plain
 
 
 class TestLlamaCpp:

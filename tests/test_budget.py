@@ -214,7 +214,6 @@ class TestCures:
         base = {
             "engine": "vllm", "model": model, "artifact": model.artifacts[0],
             "machine": facts.machines[machine], "context_tokens": 8192,
-            "workspace_bytes": 2 * 10**9,
         }  # fmt: skip
         return Situation(**{**base, **changes})
 

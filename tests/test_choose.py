@@ -459,10 +459,9 @@ def test_a_configuration_on_several_devices_says_how_many(changed, facts):
 def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_serve_taken(
     changed, facts
 ):
-    llama = {"id": "meta-llama/Llama-3.3-70B-Instruct",
-             "artifacts": ["meta-llama/Llama-3.3-70B-Instruct"]}  # fmt: skip
+    dense = {"id": "Qwen/Qwen3-32B", "artifacts": ["Qwen/Qwen3-32B"]}
     four = [{"id": "h100_sxm", "count": 4}]
-    tree = changed("shared-prefix", model=llama, candidates__machines=four).model_dump(
+    tree = changed("shared-prefix", model=dense, candidates__machines=four).model_dump(
         mode="json", by_alias=True, exclude_defaults=True
     )
     del tree["workload"]["sampling_preset"]  # one of the other model's
@@ -470,26 +469,27 @@ def test_devices_that_nobody_stated_are_tried_in_doublings_and_the_fewest_that_s
     decision = decide(large, facts)
     tried = {c.devices for c in decision.candidates if c.engine == "vLLM"}
     assert tried == {1, 2, 4}
-    # 141 GB of weights: more than one card of 80 GB, and two of them leave 19 GB
+    # 65.5 GB of weights and the engine's workspace leave a card room for one sequence of 4.3 GB
     alone = [c for c in decision.candidates if c.engine == "vLLM" and c.devices == 1]
     assert all(c.status == "eliminated" and c.question == "hardware fit" for c in alone)
-    # Two replicas of two hold 6 sequences, fewer than 3,000 users have in flight; 80 have fewer.
-    assert "4 x H100" in decision.best_self_hosted_configuration
+    # Four replicas of one hold 4 sequences, fewer than 3,000 users have in flight; 80 have fewer.
+    assert "2 x H100" in decision.best_self_hosted_configuration
     tree["workload"]["users"]["value"] = 80
     few = decide(parse_scenario(tree), facts)
-    assert "2 x H100" in few.best_self_hosted_configuration
+    assert few.best_self_hosted_configuration.endswith("bf16 · H100 SXM 80GB")
     tree["workload"]["users"]["value"] = 900_000
     many = decide(parse_scenario(tree), facts)
     assert many.best_self_hosted is None
     assert many.fit.note.startswith("replicas of 1, 2, 4 devices were tried")
     assert "none serves" in many.fit.note
-    four_cards = few.fit.model_copy().note.partition("; on 4 the memory holds ")[2]
-    # 8 heads of 128 in 80 layers, keys and values of two bytes, 16,384 tokens; 4 x 80 GB
-    assert int(four_cards.split()[0]) >= (4 * 80e9 - 141.2e9 - 1e9) // (
-        80 * 8 * 128 * 2 * 2 * 16384
-    )
+    four_cards = int(decision.fit.note.partition("; on 4 the memory holds ")[2].split()[0])
+    # 8 heads of 128 in 64 layers, keys and values of two bytes, 16,384 tokens; 4 x 79.18 GiB, of
+    # which 15 to 17 GB each are the engine's
+    one, room = 64 * 8 * 128 * 2 * 2 * 16384, 4 * 79.18 * 2**30 - 65.52e9
+    assert (room - 4 * 17e9) // one <= four_cards <= (room - 4 * 15e9) // one
     assert "the fewest of those tried (1, 2, 4) that serve: assumed" in decision.fit.note
-    assert decision.fit.note in decision.held_fixed
+    assert set(decision.fit.note.split("; workspace")[:1]) <= set(decision.held_fixed)
+    assert any(text.startswith("workspace 15") for text in decision.held_fixed)
     stated = changed("shared-prefix", candidates__machines=[{**four[0], "devices_per_replica": 2}])
     assert {c.devices for c in decide(stated, facts).candidates if c.engine == "vLLM"} == {2}
 
@@ -544,5 +544,6 @@ def test_what_counts_as_low_volume_is_one_small_replica_whatever_larger_ones_wer
         case = likely_case(changed("shared-prefix", candidates__machines=four), facts)
         return Field(judge_all(case)).fastest_per_s
 
-    assert fastest() == fastest(devices_per_replica=1)
-    assert fastest(devices_per_replica=4) > fastest()
+    # One card serves too few with some engines, whose smallest replica is of two.
+    one, two, four = (fastest(devices_per_replica=n) for n in (1, 2, 4))
+    assert one <= fastest() <= two < four

@@ -148,7 +148,8 @@ def test_an_unknown_link_is_wider(facts, phase):
 
 def test_a_scenario_states_its_link(changed, facts):
     from stackchoice.choose.case import Case
-    from stackchoice.choose.site import places, served, site_of
+    from stackchoice.choose.place import places
+    from stackchoice.choose.site import served, site_of
     from stackchoice.scenario import likely_point
 
     def ceiling(**more):

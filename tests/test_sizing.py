@@ -5,6 +5,7 @@ import json
 import pytest
 
 from stackchoice.errors import StackchoiceError
+from stackchoice.fit.admissions import workspaces_of
 from stackchoice.fit.sizing import premises, size
 from stackchoice.sizing import describe_sizing, size_by_name
 
@@ -60,8 +61,9 @@ def test_a_lone_config_is_sized_with_unknown_weights(tmp_path, facts):
     assert found.kv_bytes_per_token == 65_536
     assert {row.live_sequences for row in found.rows} == {None}
     given = size_by_name(str(path), "h100_sxm", context_tokens=8192, weights_gb=54)
-    assert given.rows[0].pool_bytes == 25_000_000_000
-    assert given.rows[0].live_sequences == 36
+    pool = 26_000_000_000 - given.rows[0].workspace_bytes
+    assert given.rows[0].pool_bytes == pool
+    assert given.rows[0].live_sequences == pool // 691_798_016
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,12 @@ def test_layers_split_over_devices_add_their_memory_up(facts):
     }
     # llama.cpp keeps state and convolution in 32 bits: 36 layers, three columns, as one whole
     state = 36 * (64 * 128 * 128 * 4 + (2 * 16 * 128 + 64 * 128) * 3 * 4)
-    assert live["llama.cpp"] == row.pool_bytes // (32_768 * 24_576 + state)
+    taken = workspaces_of(
+        model.config.value, facts.machines["h200_sxm"], devices=8, facts=facts,
+        weights_bytes=row.weights_bytes, engines=["llama.cpp"],
+    )["llama.cpp"].value  # fmt: skip
+    pool = row.memory_bytes - row.weights_bytes - taken
+    assert live["llama.cpp"] == pool // (32_768 * 24_576 + state)
     assert live["vLLM"] < live["llama.cpp"] / 2
 
 
@@ -179,3 +186,15 @@ def test_a_compressed_layer_is_told_by_the_tokens_of_an_entry():
         size_by_name("deepseek-ai/DeepSeek-V4-Flash", "b200_sxm", context_tokens=8192)
     )
     assert " B every 4 tokens" in told
+
+
+def test_a_latent_is_on_every_device_of_a_tensor_parallel_group(facts):
+    """61 layers of 512 + 64 values of two bytes, eight times; 8 key-value heads divide."""
+    for name, repeated in (("deepseek-ai/DeepSeek-R1", 8), ("meta-llama/Llama-3.1-70B", 1)):
+        model = facts.models[name]
+        found = size(
+            model, model.artifacts[0], facts.machines["h200_sxm"], facts, context_tokens=32_768,
+            devices=8,
+        )  # fmt: skip
+        assert found.rows[0].bytes_per_sequence == repeated * found.bytes_per_sequence
+    assert found.bytes_per_sequence == 80 * 2 * 8 * 128 * 2 * 32_768

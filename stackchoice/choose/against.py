@@ -1,16 +1,18 @@
 """Two scenarios, or one over the releases of an engine: what changed, and what that changed."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from stackchoice.choose.decide import decide
 from stackchoice.choose.decision import Decision, Question, Step
-from stackchoice.errors import ScenarioError
+from stackchoice.errors import ScenarioError, UnknownCacheError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.names import named
 from stackchoice.facts.records import Engine, Release
+from stackchoice.fit.admission import launch
 from stackchoice.scenario import Scenario, parse_scenario
 
 #: What tells a scenario apart and decides nothing.
@@ -115,7 +117,8 @@ def over_releases(scenario: Scenario, facts: Facts, engine_id: str) -> list[Rele
         option = decision.option(engine.name)
         own = [c for c in decision.candidates if c.option == engine.name]
         shown = next((c for c in own if c.title == option.configuration), None)
-        moved = moves(facts, engine, before, release)
+        config = facts.models[scenario.model.id].config.value or {}
+        moved = moves(facts, engine, before, release, config)
         rows.append(
             ReleaseRow(
                 release=release.version, date=release.date, recommended=decision.recommended,
@@ -129,23 +132,46 @@ def over_releases(scenario: Scenario, facts: Facts, engine_id: str) -> list[Rele
     return rows
 
 
-def moves(facts: Facts, engine: Engine, before: Release | None, now: Release) -> list[str]:
-    """Return the behaviour that the fact base knows to have moved between two releases."""
+def moves(
+    facts: Facts, engine: Engine, before: Release | None, now: Release,
+    config: dict[str, Any] | None = None,
+) -> list[str]:  # fmt: skip
+    """Return the behaviour that the fact base knows to have moved between two releases.
+
+    Of models like the one whose ``config`` it is; of all where none is given.
+    """
     if before is None:
         return []
+    family, names = _kind(facts, engine, now, config)
     low, high = release_order(before.version), release_order(now.version)
     found = [
         f"{f.key.replace('_', ' ')}{f' ({f.family} models)' if f.family else ''}: "
         + ("not read for this release" if f.value.value is None else f"{f.value.value}")
         for f in facts.memory.allocators
-        if f.engine == engine.id and f.since and low < release_order(f.since) <= high
+        if f.engine == engine.id
+        and (family is None or f.family in ("", family))
+        and f.since
+        and low < release_order(f.since) <= high
     ]
     found += [
         f"implements {name}" for name in engine.architectures
-        if engine.implements(name, before.version)[0] is False
+        if name in names and engine.implements(name, before.version)[0] is False
         and engine.implements(name, now.version)[0]
     ]  # fmt: skip
     return found
+
+
+def _kind(
+    facts: Facts, engine: Engine, now: Release, config: dict[str, Any] | None
+) -> tuple[str | None, Collection[str]]:
+    """Return the family and the architectures of a model (None and every one: of all models)."""
+    if config is None:
+        return None, engine.architectures
+    try:
+        family = launch(engine.id, now.version, config, facts=facts).family
+    except UnknownCacheError:
+        family = ""
+    return family, config.get("architectures") or []
 
 
 def _retest(engine: Engine, before: Release | None, now: Release, moved: list[str]) -> str:

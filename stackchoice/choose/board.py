@@ -13,6 +13,7 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
 from stackchoice.choose.site import devices_assumed
 from stackchoice.facts.datum import Datum, Evidence, weakest
+from stackchoice.fit.workspace import said
 from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
 
 SILENCE = "nobody said"
@@ -180,7 +181,8 @@ def held_fixed(main: Answer) -> list[str]:
     if main.site is not None:
         revision = main.site.artifact.revision.value or "unknown"
         fixed.append(f"artifact {main.site.artifact.id}, revision {revision}")
-        fixed += filter(None, [devices_assumed(main.site, main.case)])
+        taken = said(main.site.workspace, main.site.devices)
+        fixed += filter(None, [devices_assumed(main.site, main.case), taken])
     return fixed
 
 

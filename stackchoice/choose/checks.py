@@ -11,12 +11,13 @@ from typing import Any
 from stackchoice.choose.case import Case
 from stackchoice.choose.judge import Check, Failed, first_failure
 from stackchoice.choose.limits import LIMITS, under_limits
-from stackchoice.choose.site import Place, Site, admitted, site_of
+from stackchoice.choose.place import Place
+from stackchoice.choose.site import Site, admitted, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
-from stackchoice.fit.sizing import workspace_bytes
+from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
 
@@ -81,7 +82,7 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
     unknown = unknown + more
     if failed:
         return Standing(engine, place, failed, unknown)
-    site = admitted(replace(site_of(place, case), kernels=path), engine, case)
+    site = admitted(replace(site_of(place, case, engine.id), kernels=path), engine, case)
     failed, more = first_failure(_memory(case, site))
     return Standing(engine, place, failed, unknown + more, site)
 
@@ -210,13 +211,21 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         return
     one = row.bytes_per_sequence
     takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""
+    beside = said(site.workspace, site.devices)
+    if not site.live_sequences and site.most_sequences:
+        yield "hardware fit", None, (
+            f"whether it fits: {site.most_sequences} live sequences at the least {beside}, none at "
+            "the most"
+        )  # fmt: skip
+        return
     yield (
         "hardware fit", row.live_sequences > 0,
-        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}",
+        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}"
+        + (f"; {beside}" if beside else ""),
         (
             ("weights, bytes", site.artifact.weights_bytes),
             ("memory, bytes", usable_bytes(site.machine, site.devices)),
-            ("workspace, bytes", workspace_bytes(case.facts)),
+            ("workspace, bytes", site.workspace),
         ) if row.live_sequences == 0 else (),
     )  # fmt: skip
     if site.live_sequences == 0:
@@ -228,7 +237,8 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
 
 
 def _reckoned(value: float, site: Site, note: str) -> Datum[float]:
-    return Datum[float](value=value, evidence=site.row.evidence, note=note)
+    source = site.workspace.source or site.artifact.weights_bytes.source
+    return Datum[float](value=value, evidence=site.row.evidence, note=note, source=source)
 
 
 def _concurrency(site: Site) -> Iterator[Check]:

@@ -11,13 +11,14 @@ from stackchoice.choose.answer import Answer
 from stackchoice.choose.carried import Reliance, Runnable, RunSetting
 from stackchoice.choose.case import Case
 from stackchoice.choose.managed import OPTION as MANAGED
-from stackchoice.choose.site import Site
+from stackchoice.choose.place import start_of
+from stackchoice.choose.site import Site, by_own_rule
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
 from stackchoice.fit.admission import launch
-from stackchoice.fit.memory import GB
+from stackchoice.fit.workspace import said
 
 #: What each setting is, in words.
 WORDS = {
@@ -25,7 +26,7 @@ WORDS = {
     "revision": "revision", "context_tokens": "tokens a request may reach",
     "context_of_all_sequences": "tokens of all sequences together",
     "live_sequences": "sequences at once", "devices": "devices of a replica",
-    "device_list": "devices of a replica", "pool_bytes_per_device": "cache pool on a device, bytes",
+    "device_list": "devices of a replica", "share_of_all": "share of memory that is used",
     "static_share": "share of memory for weights and cache",
     "share_of_free": "share of the memory left by the weights, for the cache",
     "layers_on_accelerator": "layers on the accelerator",
@@ -53,16 +54,12 @@ def runnables(main: Answer) -> list[Runnable]:
 def of_engine(case: Case, engine: Engine, site: Site, role: str) -> Runnable:
     """Return how one engine is run at one site."""
     form = next((f for f in case.facts.launches if f.engine == engine.id), None)
-    values = _values(site, case.flow.context_tokens)
+    values = _values(case, engine, site)
     settings, missing = _settings(form, values, site)
     notes = [form.note] if form and form.note else []
     if values["revision"] is None:
         notes.append("the revision is unknown: pin the one you download, it is part of the answer")
-    if site.row.workspace_bytes and any(s.name.startswith(("share", "cache")) for s in settings):
-        notes.append(
-            f"the arithmetic leaves {site.row.workspace_bytes / GB:,.1f} GB for workspace; where a "
-            "start fails, give less and work the capacity out again"
-        )
+    notes += _memory_notes(case, engine, site)
     if form is None:
         notes.append(f"how {engine.name} is started is not in the fact base")
     return Runnable(
@@ -111,12 +108,27 @@ def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: st
     )  # fmt: skip
 
 
-def _values(site: Site, context: int | None) -> dict[str, Any]:
+def _memory_notes(case: Case, engine: Engine, site: Site) -> list[str]:
+    """Say what the engine takes beside weights and cache, and what a stated budget is to that."""
+    stated = case.scenario.candidates.stated_budget
+    taken, admits = by_own_rule(site, engine, case)
+    if stated is None or taken.high is None or (site.row.workspace_bytes or 0) >= taken.high:
+        return [said(taken, site.devices)] if taken.high else []
+    at = "an unknown number" if admits is None else f"{admits}"
+    return [
+        f"the budget states {stated.workspace_gb:g} GB beside weights and cache, and {engine.name} "
+        f"takes more: {said(taken, site.devices)}; then it admits {at} at once where the budget "
+        f"gives {site.live_sequences}"
+    ]
+
+
+def _values(case: Case, engine: Engine, site: Site) -> dict[str, Any]:
     """Return the value of every setting the arithmetic assumed (None: it assumed none)."""
+    context = case.flow.context_tokens
     repository, _, name = site.artifact.id.partition(":")
     live, devices = site.live_sequences, site.devices
-    memory, weights = site.row.memory_bytes, site.row.weights_bytes
-    pool = site.row.pool_bytes if (site.row.pool_bytes or 0) > 0 else None
+    shares = start_of(site, engine, case).shares
+    share = f"{shares[1]:.3g}" if shares else None
     accelerated = site.machine.backend != "cpu"
     return {
         "artifact": site.artifact.id,
@@ -129,9 +141,9 @@ def _values(site: Site, context: int | None) -> dict[str, Any]:
         "live_sequences": live,
         "devices": devices,
         "device_list": _device_list(devices) if accelerated else "cpu",
-        "pool_bytes_per_device": pool // devices if pool else None,
-        "static_share": _floor((weights + pool) / memory) if pool and memory and weights else None,
-        "share_of_free": _floor(pool / (memory - weights)) if pool and memory and weights else None,
+        "share_of_all": share,
+        "static_share": share,
+        "share_of_free": share,
         "layers_on_accelerator": "all" if accelerated else 0,
         "share_on_accelerator": "max" if accelerated else "off",
     }
@@ -139,11 +151,6 @@ def _values(site: Site, context: int | None) -> dict[str, Any]:
 
 def _device_list(devices: int) -> str:
     return "gpu" if devices == 1 else "gpu:" + ",".join(str(i) for i in range(devices))
-
-
-def _floor(share: float) -> float:
-    """Round a share of memory down, so that the line never asks for more than was reckoned."""
-    return int(share * 1000) / 1000
 
 
 def _settings(

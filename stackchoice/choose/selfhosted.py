@@ -9,7 +9,8 @@ from stackchoice.choose.checks import Standing, standing, team_checks, traffic_c
 from stackchoice.choose.decision import Candidate
 from stackchoice.choose.judge import Failed, Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
-from stackchoice.choose.site import Place, Site, places, served
+from stackchoice.choose.place import Place, places
+from stackchoice.choose.site import Site, served
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.records import Engine
 

@@ -1,35 +1,42 @@
 """One artifact on one machine: the numbers of question 1, without an engine and with one."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from stackchoice.capacity import replicas_at_peak
 from stackchoice.choose.case import Case
+from stackchoice.choose.place import (
+    Place,
+    layout_of,
+    places,
+    replica_sizes,
+    start_of,
+    workspaces,
+)
 from stackchoice.choose.traffic import Traffic
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.facts.datum import Datum
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Artifact, Engine, Machine, Model
+from stackchoice.facts.records import Engine
 from stackchoice.fit import (
     CacheLayout,
     FitRow,
     Speed,
     Stream,
-    cache_layout,
     fit_row,
     request_seconds,
     requests_per_s,
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica, replica_launch
+from stackchoice.fit.admissions import admit_replica, lightest, replica_launch
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.cures import DEVICES
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
-from stackchoice.fit.sizing import workspace_bytes
-from stackchoice.scenario import THIS_MACHINE, MachineChoice
+from stackchoice.scenario import THIS_MACHINE
 
 #: The ends of the speed interval and its likely value; ``low`` is the slow end.
 ENDS = ("low", "middle", "high")
@@ -37,37 +44,21 @@ UNKNOWN_SPEED = Speed()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """One artifact on one machine, before any arithmetic; ``number`` tells places apart.
-
-    ``devices`` is how many a replica takes here: as stated, else one of those that are tried.
-    """
-
-    number: int
-    model: Model
-    artifact: Artifact
-    machine: Machine
-    choice: MachineChoice
-    devices: int
-
-    @property
-    def replicas_there(self) -> int:
-        """How many replicas the candidate devices make."""
-        return max(1, self.choice.count // self.devices)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Site(Place):
     """One artifact on one machine: the numbers of question 1.
 
-    Memory, whatever the engine, as :func:`site_of` returns it; :func:`admitted` adds what an engine
-    release admits, :func:`served` how fast one stream is and what a replica serves. ``slow_s`` and
-    ``fast_s`` are seconds in prefill and decode of a request in a full pool, at either end.
+    Memory, as :func:`site_of` returns it; :func:`admitted` adds what an engine release admits, and
+    at most where its workspace is least; :func:`served` how fast one stream is and what a replica
+    serves. ``slow_s`` and ``fast_s`` are seconds in prefill and decode of a request in a full
+    pool, at either end.
     """
 
     layout: CacheLayout | None
+    held: CacheLayout | None
     cache_note: str
     row: FitRow
+    workspace: Datum[int]
+    most_sequences: int | None = None
     cache_bytes: int = 0
     speed: Speed = UNKNOWN_SPEED
     engine: str = ""
@@ -108,31 +99,6 @@ def _seconds(
     )  # fmt: skip
 
 
-def places(case: Case) -> list[Place]:
-    """Return every candidate artifact on every candidate machine, in every size of a replica."""
-    model = case.facts.models[case.scenario.model.id]
-    wanted = case.scenario.model.artifacts or [a.id for a in model.artifacts]
-    found = [
-        (choice, name, devices) for choice in case.scenario.candidates.machines
-        for name in wanted for devices in replica_sizes(choice)
-    ]  # fmt: skip
-    return [
-        Place(number=number, model=model, artifact=model.artifact(name), choice=choice,
-              machine=case.facts.machines[choice.id], devices=devices)
-        for number, (choice, name, devices) in enumerate(found)
-    ]  # fmt: skip
-
-
-def replica_sizes(choice: MachineChoice) -> list[int]:
-    """Return how many devices a replica may take: as stated, else 1, 2, 4 and 8 are tried.
-
-    A replica over more than one server is never tried unasked.
-    """
-    if choice.devices_per_replica is not None:
-        return [choice.devices_per_replica]
-    return [size for size in (1, *DEVICES) if size <= choice.count]
-
-
 def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
     """Say how many devices a replica takes where nobody said it, and what twice as many hold.
 
@@ -154,33 +120,44 @@ def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
     wider = next((p for p in places(case) if p.devices == 2 * site.devices
                   and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip
     now = site.row.live_sequences
-    then = site_of(wider, case).row.live_sequences if wider else None
+    then = site_of(wider, case, site.engine).row.live_sequences if wider else None
     if now is None or then is None or wider is None:
         return said
     return f"{said}; on {wider.devices} the memory holds {then:,} live sequences instead of {now:,}"
 
 
-def site_of(place: Place, case: Case) -> Site:
-    """Return the numbers of question 1 at a place, whatever the engine."""
-    return case.recall(("site", place.number), lambda here: _site(place, here))
+def site_of(place: Place, case: Case, engine: str = "") -> Site:
+    """Return the numbers of question 1 at a place: of an engine, or of that which takes least."""
+    return case.recall(("site", place.number, engine), lambda here: _site(place, here, engine))
 
 
-def _site(place: Place, case: Case) -> Site:
+def _site(place: Place, case: Case, engine: str) -> Site:
     artifact, context = place.artifact, case.flow.context_tokens
-    layout, note = None, ""
-    try:
-        layout = cache_layout(place.model.config.value or {}, memory=case.facts.memory)
-    except UnknownCacheError as error:
-        note = str(error)
+    layout, note = layout_of(place.model, case)
+    held, _ = layout_of(place.model, case, place.devices, engine)
+    spaces = workspaces(place, case, *([engine] if engine else []))
+    taken = spaces[engine] if engine else lightest(
+        spaces, place.model.config.value or {}, case.facts, artifact.format
+    )  # fmt: skip
     row = fit_row(
         "published checkpoint on the memory the machine has",
         memory_bytes=usable_bytes(place.machine, place.devices),
         weights_bytes=artifact.weights_bytes,
-        workspace_bytes=workspace_bytes(case.facts),
-        bytes_per_sequence=(layout and context and layout.bytes_per_sequence(context)) or None,
+        workspace_bytes=taken,
+        bytes_per_sequence=(held and context and held.bytes_per_sequence(context)) or None,
         note=note,
     )
-    return Site(**vars(place), layout=layout, cache_note=note, row=row)
+    return Site(**vars(place), layout=layout, held=held, cache_note=note, row=row, workspace=taken,
+                engine=engine)  # fmt: skip
+
+
+def by_own_rule(site: Site, engine: Engine, case: Case) -> tuple[Datum[int], int | None]:
+    """Return what an engine takes whatever the scenario states, and what it then admits."""
+    taken = workspaces(site, case, engine.id, own=True)[engine.id]
+    pool = site.row.pool_with(taken)
+    found = _admission(site, start_of(site, engine, case).asked, pool, case)
+    none = 0 if pool is not None and pool <= 0 else None
+    return taken, found.live_sequences if found else none
 
 
 def admitted(site: Site, engine: Engine, case: Case) -> Site:
@@ -189,6 +166,7 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
     devices, pool = site.devices, site.row.pool_bytes
+    roomy = site.row.pool_with(site.workspace, least=True)
     config = site.model.config.value or {}
     asked = case.recall(
         ("launch", engine.id, devices),
@@ -196,21 +174,25 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
             engine.id, engine.latest.version, config, devices=devices, facts=here.facts
         ),
     )
-    admission = case.recall(
-        ("admission", engine.id, site.number, pool), lambda here: _admission(site, asked, here)
+    admission, at_most = (
+        case.recall(
+            ("admission", engine.id, site.number, size), partial(_admission, site, asked, size)
+        )
+        for size in (pool, roomy)
     )
-    admits = admission.live_sequences if admission else None
+    admits, most = (one.live_sequences if one else None for one in (admission, at_most))
     return replace(
         site,
         engine=engine.id,
         admission=admission,
         live_sequences=site.row.live_sequences if admits is None else admits,
+        most_sequences=site.row.most_sequences if most is None else most,
         reuse=case.recall(("reuse", engine.id, devices), lambda _: _reuse(asked)),
     )
 
 
-def _admission(site: Site, asked: Launch, case: Case) -> Admission | None:
-    pool, context = site.row.pool_bytes, case.flow.context_tokens
+def _admission(site: Site, asked: Launch, pool: int | None, case: Case) -> Admission | None:
+    context = case.flow.context_tokens
     if pool is None or pool <= 0 or not context:
         return None
     return admit_replica(

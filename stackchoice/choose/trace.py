@@ -5,13 +5,13 @@ from typing import Any
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Fit, Step
+from stackchoice.choose.place import places, stated_size, workspaces
 from stackchoice.choose.shape import Shape
-from stackchoice.choose.site import Site, devices_assumed, places, served, site_of
+from stackchoice.choose.site import Site, devices_assumed, served, site_of
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
-from stackchoice.fit.memory import GB
-from stackchoice.fit.sizing import workspace_bytes
+from stackchoice.fit.workspace import said
 
 
 def shown_site(main: Answer) -> Site | None:
@@ -37,7 +37,8 @@ def fit_numbers(main: Answer) -> Fit:
         )  # fmt: skip
     layout, devices = site.layout, site.devices
     per_sequence = layout.bytes_per_sequence(context) if layout and context else None
-    rows = [fit_row(**asked, bytes_per_sequence=per_sequence) for asked in budgets(case, site)]
+    held = site.held.bytes_per_sequence(context) if site.held and context else None
+    rows = [fit_row(**asked, bytes_per_sequence=held) for asked in budgets(case, site)]
     here = (site.artifact.label, site.machine.name, devices)
     refused = {
         c.engine: c.reason for c in main.candidates
@@ -61,6 +62,7 @@ def fit_numbers(main: Answer) -> Fit:
             for row in admission_rows(
                 site.model.config.value or {}, site.machine, rows, context_tokens=context,
                 devices=devices, facts=case.facts, file_format=site.artifact.format,
+                workspaces=own_workspaces(case, site),
             )
         ],
         speed=site.speed,
@@ -68,7 +70,7 @@ def fit_numbers(main: Answer) -> Fit:
         replica=site.replica,
         needed_concurrency=site.needed_concurrency,
         needed_evidence=case.flow.peak_evidence,
-        note="; ".join(filter(None, [site.cache_note, assumed])),
+        note="; ".join(filter(None, [site.cache_note, assumed, said(site.workspace, devices)])),
     )  # fmt: skip
 
 
@@ -89,7 +91,7 @@ def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
     machine, devices = site.machine, site.devices
     published = {
         "weights_bytes": site.artifact.weights_bytes,
-        "workspace_bytes": workspace_bytes(case.facts),
+        "workspace_bytes": site.workspace,
     }
     reported = machine.memory_gib_reported.known or machine.unified_memory
     rows: list[dict[str, Any]] = [
@@ -99,19 +101,18 @@ def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
          "memory_bytes": usable_bytes(machine, devices), **published,
          "note": "" if reported else "reported bytes unknown; the vendor's GB are assumed"},
     ]  # fmt: skip
-    if (said := case.scenario.candidates.stated_budget) is not None:
+    if (stated := case.scenario.candidates.stated_budget) is not None:
         parts = {
-            f"{part}_bytes": _stated(getattr(said, f"{part}_gb"), said.origin)
+            f"{part}_bytes": stated_size(getattr(stated, f"{part}_gb"), stated.origin)
             for part in ("memory", "weights", "workspace")
         }
-        rows.insert(0, {"basis": "stated budget", **parts, "note": said.origin})
+        rows.insert(0, {"basis": "stated budget", **parts, "note": stated.origin})
     return rows
 
 
-def _stated(gigabytes: float, origin: str) -> Datum[int]:
-    return Datum[int](
-        value=round(gigabytes * GB), evidence=Evidence.ASSUMED, note=origin or "stated by the team"
-    )
+def own_workspaces(case: Case, site: Site) -> dict[str, Datum[int]] | None:
+    """Return each engine's own workspace (None: one is stated, and the budgets hold it)."""
+    return None if case.scenario.candidates.stated_budget else workspaces(site, case)
 
 
 def _fit_steps(main: Answer) -> list[Step]:

@@ -18,15 +18,13 @@ def summary(decision: Decision) -> str:
         lines.append(f"  {fit.note}")
     for row in fit.rows:
         live = (
-            "unknown"
-            if row.live_sequences is None
-            else f"{row.live_sequences} ({row.evidence.value})"
+            "unknown" if row.live_sequences is None else f"{row.sequences} ({row.evidence.value})"
         )
         lines.append(f"  live sequences, {row.basis}: {live}")
     if fit.rows:
         basis = fit.rows[0].basis
         admitted = [
-            f"{row.engine} {row.live_sequences}" + (f" ({row.unsure})" if row.unsure else "")
+            f"{row.engine} {row.sequences}" + (f" ({row.unsure})" if row.unsure else "")
             for row in fit.admissions
             if (row.basis, row.settings) == (basis, DEFAULTS)
             and row.live_sequences is not None

@@ -4,12 +4,12 @@ Which release follows which rule is data; ``fit/`` holds the rules that these na
 """
 
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, Field
 
-from stackchoice.facts.datum import Datum, Record
+from stackchoice.facts.datum import Datum, Record, Source
 
 Scalar = float | int | bool | str
 
@@ -84,6 +84,41 @@ class AllocatorFact(Record):
     value: Datum[Scalar]
 
 
+#: Parts of what a start takes on a device beside weights and cache.
+Part = Literal["activation", "other", "graphs", "context"]
+
+
+class WorkspaceRow(Record):
+    """What one start of a server took on a device beside weights and cache, part by part, in GiB.
+
+    ``release`` is empty where the source names none. A part that was not printed is None.
+    ``vocabulary`` and ``sequences`` are what the sampler's buffers were made for, ``bound_by`` is
+    what the peak was taken by.
+    """
+
+    engine: str
+    release: str = ""
+    model: str
+    devices: int = Field(ge=1)
+    batched_tokens: int | None = None
+    sequences: int | None = None
+    vocabulary: int | None = None
+    activation: float | None = Field(default=None, ge=0)
+    bound_by: Literal["layers", "sampler", ""] = ""
+    other: float | None = Field(default=None, ge=0)
+    graphs: float | None = Field(default=None, ge=0)
+    context: float | None = Field(default=None, ge=0)
+    source: Source
+    note: str = ""
+
+    @property
+    def copies(self) -> float | None:
+        """How often the profiling run's peak holds 4 bytes for each sequence and word."""
+        if not (self.activation and self.sequences and self.vocabulary):
+            return None
+        return self.activation * 2**30 / (4 * self.sequences * self.vocabulary)
+
+
 class MemoryFacts(Record):
     """Everything above, with look-ups."""
 
@@ -91,6 +126,15 @@ class MemoryFacts(Record):
     weight_formats: list[WeightFormat]
     layer_records: list[LayerRecord]
     allocators: list[AllocatorFact]
+    workspaces: list[WorkspaceRow] = []
+
+    def starts(self, engine: str, part: Part, several: bool) -> list[WorkspaceRow]:
+        """Return the starts of an engine that printed a part, on one device or on several.
+
+        Where none has as many devices those of any number stand in.
+        """
+        found = [r for r in self.workspaces if r.engine == engine and getattr(r, part) is not None]
+        return [r for r in found if (r.devices > 1) is several] or found
 
     def kv_format(self, name: str) -> KvFormat | None:
         """Return the cache format of that id or alias."""

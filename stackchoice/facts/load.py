@@ -88,7 +88,7 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
     "config_keys.yaml": ("config_keys", ConfigKeys),
 }
 #: Files whose lists together make the facts about memory.
-MEMORY = ("formats.yaml", "allocators.yaml")
+MEMORY = ("formats.yaml", "workspace.yaml", "allocators.yaml")
 #: One's own tables: a hundred thousand rows.
 MAX_TABLE_BYTES = 16 * 2**20
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.

@@ -215,7 +215,7 @@ class Engine(Record):
 Setting = Literal[
     "artifact", "repository", "file", "local_file", "revision", "context_tokens",
     "context_of_all_sequences", "live_sequences", "devices", "device_list",
-    "pool_bytes_per_device", "static_share", "share_of_free", "layers_on_accelerator",
+    "share_of_all", "static_share", "share_of_free", "layers_on_accelerator",
     "share_on_accelerator",
 ]  # fmt: skip
 

@@ -4,16 +4,18 @@ The budget says what is possible; admission is the engine's. The number does not
 engine to the next, nor from one setting to the other.
 """
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, sure, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.config import text_config
-from stackchoice.fit.memory import FitRow
+from stackchoice.fit.memory import GIB, Counted, FitRow
+from stackchoice.fit.workspace import Start, said, workspace
 
 #: The setting that changes admission most, off; the release's default is asked first.
 WITHOUT_PREFIX_CACHING = {"enable_prefix_caching": False}
@@ -27,11 +29,12 @@ SHARED = {"live_sequences", "rule", "rule_text", "printed_pool_tokens"}
 LENGTHS = tuple(1024 * 2**n for n in range(9))
 
 
-class AdmissionRow(Record):
+class AdmissionRow(Counted):
     """What one engine release admits in one memory budget. None: no sourced rule tells.
 
     ``refused`` says why the release does not serve it at all: the count is of memory alone then.
-    ``unsure`` says what of that nobody read.
+    ``unsure`` says what of that nobody read. ``most_sequences`` is admitted where the engine's
+    workspace is least (None: it is no range).
     """
 
     engine: str
@@ -39,7 +42,6 @@ class AdmissionRow(Record):
     settings: str
     basis: str
     pool_bytes: int
-    live_sequences: int | None
     rule: str | None
     rule_text: str
     printed_pool_tokens: int | None
@@ -47,6 +49,52 @@ class AdmissionRow(Record):
     note: str = ""
     refused: str = ""
     unsure: str = ""
+
+
+def workspaces_of(
+    config: dict[str, Any], machine: Machine, *, devices: int, facts: Facts,
+    weights_bytes: int | None, images: bool | None = None, end: float = 1.0,
+    settings: dict[str, Any] | None = None, engines: Iterable[str] | None = None,
+) -> dict[str, Datum[int]]:  # fmt: skip
+    """Return what each engine's newest release takes of a replica beside weights and cache.
+
+    Of every engine that is not known not to run on the machine, when none are named.
+    """
+    runs = [e.id for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
+    weights = None if weights_bytes is None else weights_bytes / devices / GIB
+    return {
+        engine: workspace(
+            Start(
+                replica_launch(engine, facts.engines[engine].latest.version, config,
+                               devices=devices, facts=facts, settings=settings),
+                machine, devices, weights, images,
+            ), end=end,
+        )
+        for engine in engines or runs
+    }  # fmt: skip
+
+
+def lightest(
+    spaces: Mapping[str, Datum[int]], config: dict[str, Any], facts: Facts,
+    file_format: Format | None,
+) -> Datum[int]:  # fmt: skip
+    """Return the workspace of the engine that takes least, of those that serve such a file.
+
+    What a budget is worked out with where no engine is asked about; each engine's own follows it.
+    """
+    if len(spaces) == 1:
+        return next(iter(spaces.values()))
+    known = {e: taken for e, taken in spaces.items() if taken.value is not None}
+    able = {
+        e: taken for e, taken in known.items()
+        if not (_refused(facts.engines[e], config, file_format)
+                or _unsure(facts.engines[e], file_format))
+    } or known  # fmt: skip
+    if not able:
+        return Datum[int](note="no engine's workspace is known")
+    best = min(able, key=lambda e: sure(able[e].high or able[e].value))
+    note = f"{facts.engines[best].name}, which takes least of the engines; {able[best].note}"
+    return able[best].model_copy(update={"note": note})
 
 
 def replica_launch(
@@ -94,6 +142,7 @@ def admission_rows(
     facts: Facts,
     kv_dtype: str | None = None,
     file_format: Format | None = None,
+    workspaces: Mapping[str, Datum[int]] | None = None,
 ) -> list[AdmissionRow]:
     """Return the admission of every engine that runs on the machine, in every budget.
 
@@ -107,6 +156,8 @@ def admission_rows(
         Type of the cache; each engine's default when not given.
     file_format
         Of the weights; not asked about when not given.
+    workspaces
+        What each engine takes beside weights and cache; as the budgets have it when not given.
 
     Where prefix caching changes the number there is a second row without it.
     """
@@ -121,14 +172,23 @@ def admission_rows(
         )  # fmt: skip
 
     def row(budget: FitRow, engine: Engine, words: str) -> AdmissionRow:
-        found = admit_replica(
-            asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
-            pool_bytes=budget.pool_bytes or 0, context_tokens=context_tokens,
-        )  # fmt: skip
-        notes = [*found.notes, found.steady_state_note]
+        own = (workspaces or {}).get(engine.id)
+        pools = [budget.pool_bytes] if own is None else [
+            budget.pool_with(own), budget.pool_with(own, least=True)
+        ]  # fmt: skip
+        counted = [
+            admit_replica(
+                asked(engine.id, words == NO_PREFIX_CACHING), machine, devices=devices,
+                pool_bytes=max(0, pool or 0), context_tokens=context_tokens,
+            ) for pool in pools
+        ]  # fmt: skip
+        found, takes = counted[0], "" if own is None else said(own, devices)
+        notes = [*found.notes, found.steady_state_note, takes]
+        classes = (found.evidence, budget.evidence, *([own.evidence] if own else []))
         return AdmissionRow(
             engine=engine.name, release=engine.latest.version, settings=words, basis=budget.basis,
-            pool_bytes=budget.pool_bytes or 0, evidence=weakest(found.evidence, budget.evidence),
+            pool_bytes=max(0, pools[0] or 0), evidence=weakest(*classes),
+            most_sequences=None if own is None else counted[-1].live_sequences,
             note="; ".join(note for note in notes if note),
             refused=_refused(engine, config, file_format),
             unsure=_unsure(engine, file_format), **found.model_dump(include=SHARED),
@@ -137,7 +197,7 @@ def admission_rows(
     found = []
     engines = [e for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     for budget in rows:
-        for engine in engines if (budget.pool_bytes or 0) > 0 else ():
+        for engine in engines if (budget.pool_bytes or 0) > 0 or budget.most_sequences else ():
             default = row(budget, engine, DEFAULTS)
             found.append(default)
             if default.rule not in (None, "quotient") and not default.refused:
@@ -149,14 +209,14 @@ def admission_rows(
 
 def by_length(
     config: dict[str, Any], machine: Machine, budget: FitRow, *, devices: int, facts: Facts,
-    file_format: Format | None = None,
+    file_format: Format | None = None, workspaces: Mapping[str, Datum[int]] | None = None,
 ) -> dict[int, list[AdmissionRow]]:  # fmt: skip
     """Return what every engine admits in one budget at each length that the model was made for."""
     longest = text_config(config).get("max_position_embeddings") or LENGTHS[-1]
     return {
         length: admission_rows(
             config, machine, [budget], context_tokens=length, devices=devices, facts=facts,
-            file_format=file_format,
+            file_format=file_format, workspaces=workspaces,
         )
         for length in LENGTHS if length <= longest
     }  # fmt: skip

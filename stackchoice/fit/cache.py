@@ -8,7 +8,7 @@ and slots add to that is ``allocators``' business.
 
 from fractions import Fraction
 from math import ceil
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.allocation import KvFormat, MemoryFacts
@@ -84,6 +84,32 @@ class CacheLayout(Record):
     def bytes_per_sequence(self, tokens: int) -> int:
         """Bytes of one live sequence at ``tokens`` tokens."""
         return sum(g.bytes_at(tokens) for g in self.groups)
+
+    def times(self, devices: int) -> Self:
+        """Return what so many devices hold together."""
+        return self.model_copy(update={"groups": [
+            group.model_copy(update={
+                "bytes_per_token": group.bytes_per_token * devices,
+                "state_bytes": group.state_bytes * devices,
+            }) for group in self.groups
+        ]})  # fmt: skip
+
+
+def held_layout(
+    config: dict[str, Any], devices: int, kv_dtype: str | None = None, *,
+    memory: MemoryFacts | None = None,
+) -> CacheLayout:  # fmt: skip
+    """Return the layout of a tensor-parallel group: what is repeated counts for each device.
+
+    A latent and an index are on every device, heads on those that need one. Where heads do not
+    divide over the devices, the layout is the model's.
+    """
+    if devices > 1:
+        try:
+            return cache_layout(config, kv_dtype, tp=devices, memory=memory).times(devices)
+        except UnknownCacheError:
+            pass
+    return cache_layout(config, kv_dtype, memory=memory)
 
 
 def cache_layout(

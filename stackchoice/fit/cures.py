@@ -6,12 +6,14 @@ machine. A smaller model comes last, and only with the reason why each quantisat
 
 from typing import Any, Literal
 
-from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Record, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, replica_launch
-from stackchoice.fit.memory import GB, usable_bytes
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.memory import GB, GIB, left_for_cache, usable_bytes
+from stackchoice.fit.workspace import Start, workspace
 
 CureKind = Literal[
     "another quantisation", "smaller cache type", "shorter context", "more tensor parallel",
@@ -35,20 +37,27 @@ class Situation(Record):
     context_tokens: int
     kv_dtype: str | None = None
     settings: dict[str, Any] = {}
-    workspace_bytes: int
-    workspace_evidence: Evidence = Evidence.ASSUMED
 
-    def pool_bytes(self) -> int | None:
-        """Memory of one device for the cache (None: a part is unknown). May be negative.
+    def launch(self, facts: Facts) -> Launch:
+        """Return the launch of the replica."""
+        return replica_launch(
+            self.engine, self.release, self.model.config.value or {}, devices=self.tp,
+            kv_dtype=self.kv_dtype, settings=self.settings, facts=facts,
+        )  # fmt: skip
 
-        An engine that takes a stated share of the memory gets that share and no more.
-        """
-        memory = usable_bytes(self.machine, 1).value
+    def workspace(self, facts: Facts) -> Datum[int]:
+        """Return what the engine takes of all devices beside weights and cache."""
         weights = self.artifact.weights_bytes.value
-        if memory is None or weights is None:
+        each = None if weights is None else weights / self.tp / GIB
+        return workspace(Start(self.launch(facts), self.machine, self.tp, each))
+
+    def pool_bytes(self, facts: Facts) -> int | None:
+        """Memory of one device for the cache (None: a part is unknown). May be negative."""
+        memory, taken = usable_bytes(self.machine, 1).value, self.workspace(facts).value
+        weights = self.artifact.weights_bytes.value
+        if memory is None or weights is None or taken is None:
             return None
-        share = self.settings.get("gpu_memory_utilization")
-        return int(memory * (share or 1)) - weights // self.tp - self.workspace_bytes
+        return int(left_for_cache(memory, weights // self.tp, taken // self.tp))
 
 
 class Cure(Record):
@@ -79,20 +88,16 @@ class Cures(Record):
 
 def admission(situation: Situation, facts: Facts) -> Admission | None:
     """Return what the engine admits (None: the memory is unknown)."""
-    pool = situation.pool_bytes()
+    pool = situation.pool_bytes(facts)
     if pool is None:
         return None
-    asked = replica_launch(
-        situation.engine, situation.release, situation.model.config.value or {},
-        devices=situation.tp, kv_dtype=situation.kv_dtype, settings=situation.settings, facts=facts,
-    )  # fmt: skip
     admitted = admit_replica(
-        asked, situation.machine, pool_bytes=max(0, pool) * situation.tp, devices=situation.tp,
-        context_tokens=situation.context_tokens,
+        situation.launch(facts), situation.machine, pool_bytes=max(0, pool) * situation.tp,
+        devices=situation.tp, context_tokens=situation.context_tokens,
     )  # fmt: skip
     rests_on = (
         usable_bytes(situation.machine, 1).evidence, situation.artifact.weights_bytes.evidence,
-        situation.workspace_evidence,
+        situation.workspace(facts).evidence,
     )  # fmt: skip
     return admitted.model_copy(update={"evidence": weakest(admitted.evidence, *rests_on)})
 
@@ -108,10 +113,10 @@ def cures(situation: Situation, facts: Facts) -> Cures:
             admitted = admission(tried, facts)
             runs = (admitted.live_sequences if admitted else None) or 0
             if admitted and runs > ((now.live_sequences if now else None) or 0):
-                found.append(_cure(kind, what, situation, tried, now, admitted))
+                found.append(_cure(kind, what, situation, tried, now, admitted, facts))
                 break
             if not runs and kind == "another quantisation":
-                fell[what] = _why(tried, admitted)
+                fell[what] = _why(tried, admitted, facts)
     if not any(c.kind == "another quantisation" for c in found) and fell:
         found += _smaller_models(situation, facts, now)
     return Cures(now=now, cures=found, fell=fell)
@@ -158,17 +163,17 @@ def _smaller_models(now: Situation, facts: Facts, admitted_now: Admission | None
             admitted = admission(tried, facts)
             if admitted and admitted.live_sequences:
                 what = f"{model.name} {artifact.label}"
-                return [_cure("smaller model", what, now, tried, admitted_now, admitted)]
+                return [_cure("smaller model", what, now, tried, admitted_now, admitted, facts)]
     return []
 
 
 def _cure(
     kind: CureKind, what: str, before: Situation, after: Situation, now: Admission | None,
-    admitted: Admission,
+    admitted: Admission, facts: Facts,
 ) -> Cure:  # fmt: skip
     return Cure(
         kind=kind, what=what, admission=admitted,
-        freed_bytes=(after.pool_bytes() or 0) - (before.pool_bytes() or 0),
+        freed_bytes=(after.pool_bytes(facts) or 0) - (before.pool_bytes(facts) or 0),
         live_sequences=admitted.live_sequences or 0, pool_tokens=admitted.printed_pool_tokens,
         gained_sequences=_more(admitted.live_sequences, now.live_sequences if now else None),
         gained_tokens=_more(
@@ -181,12 +186,12 @@ def _more(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else after - before
 
 
-def _why(tried: Situation, admitted: Admission | None) -> str:
-    pool = tried.pool_bytes()
+def _why(tried: Situation, admitted: Admission | None, facts: Facts) -> str:
+    pool = tried.pool_bytes(facts)
     if pool is None or admitted is None:
         return "its bytes or the machine's are unknown"
     if pool <= 0:
-        return f"its weights are {-pool / GB:,.1f} GB too large for a device"
+        return f"weights and workspace are {-pool / GB:,.1f} GB too large for a device"
     if admitted.live_sequences is None:
         return "; ".join(admitted.notes)
     return f"{admitted.live_sequences} of 1 sequences run in {pool / GB:,.1f} GB"

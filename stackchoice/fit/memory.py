@@ -13,11 +13,27 @@ GB = 10**9
 GIB = 2**30
 
 
-class FitRow(Record):
+class Counted(Record):
+    """Live sequences at once (None: unknown); ``most_sequences`` where the workspace is least."""
+
+    live_sequences: int | None = None
+    most_sequences: int | None = None
+
+    @property
+    def sequences(self) -> str:
+        """The count in words: a range where the workspace makes it one."""
+        low, high = self.live_sequences, self.most_sequences
+        if low is None:
+            return "unknown"
+        return f"{low:,}" if high in (None, low) else f"{low:,} to {high:,}"
+
+
+class FitRow(Counted):
     """One memory budget. ``live_sequences`` is None where a part of the sum is unknown.
 
     ``pool_bytes`` is what weights and workspace leave (negative: they overflow), and splits into
-    ``sequences_bytes`` that the live sequences take together and ``left_over_bytes``.
+    ``sequences_bytes`` that the live sequences take together and ``left_over_bytes``. Where the
+    workspace is known as a range, ``most_sequences`` is what its least leaves room for.
     """
 
     basis: str
@@ -26,11 +42,17 @@ class FitRow(Record):
     workspace_bytes: int | None = None
     pool_bytes: int | None = None
     bytes_per_sequence: int | None = None
-    live_sequences: int | None = None
     sequences_bytes: int | None = None
     left_over_bytes: int | None = None
     evidence: Evidence
     note: str = ""
+
+    def pool_with(self, workspace: Datum[int], *, least: bool = False) -> int | None:
+        """Return the pool beside another workspace, or beside the least of its range."""
+        taken = workspace.low if least else workspace.value
+        if self.memory_bytes is None or self.weights_bytes is None or taken is None:
+            return self.pool_bytes
+        return int(left_for_cache(self.memory_bytes, self.weights_bytes, taken))
 
     @property
     def fits(self) -> bool | None:
@@ -54,7 +76,7 @@ def fit_row(
     }  # fmt: skip
     sizes = {**{name: part.value for name, part in parts.items()},
              "bytes_per_sequence": bytes_per_sequence}  # fmt: skip
-    pool = live = used = None
+    pool = live = used = most = None
     if all(part.known for part in parts.values()):
         pool = left_for_cache(*(sure(part.value) for part in parts.values()))
     if pool is not None and pool <= 0:
@@ -65,8 +87,12 @@ def fit_row(
     else:
         missing = ", ".join(name for name, value in sizes.items() if value is None)
         note = f"unknown: {missing}. {note}".strip()
+    if pool is not None and bytes_per_sequence and workspace_bytes.low is not None:
+        room = pool + sure(workspace_bytes.value) - workspace_bytes.low
+        most = max(0, whole_sequences(room, bytes_per_sequence))
     return FitRow(
-        basis=basis, pool_bytes=pool, live_sequences=live, sequences_bytes=used,
+        basis=basis, pool_bytes=pool, live_sequences=live, most_sequences=most,
+        sequences_bytes=used,
         left_over_bytes=None if pool is None or used is None else pool - used, note=note,
         evidence=weakest(*(part.evidence for part in parts.values() if part.known)), **sizes,
     )  # fmt: skip

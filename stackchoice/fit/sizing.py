@@ -7,13 +7,14 @@ from stackchoice.errors import InputError, UnknownCacheError
 from stackchoice.facts.datum import Datum, Record
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine, Model
-from stackchoice.fit.admissions import AdmissionRow, admission_rows
-from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout
+from stackchoice.fit.admissions import AdmissionRow, admission_rows, lightest, workspaces_of
+from stackchoice.fit.cache import CacheLayout, LayerGroup, cache_layout, held_layout
 from stackchoice.fit.config import text_config
 from stackchoice.fit.cures import Cures, Situation, cures
 from stackchoice.fit.measured import MeasuredRate
-from stackchoice.fit.memory import GB, FitRow, fit_row, nominal_bytes, usable_bytes
+from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.speed import Speed, batch_one_speed
+from stackchoice.fit.workspace import said
 
 
 class Premise(Record):
@@ -42,6 +43,7 @@ class Sizing(Record):
     bytes_per_sequence: int | None = None
     premises: list[Premise] = []
     rows: list[FitRow]
+    workspace: str = ""
     admissions: list[AdmissionRow] = []
     speed: Speed | None = None
     cures: dict[str, Cures] = {}
@@ -82,6 +84,7 @@ def size(
     config = model.config.value or {}
     layout, unread = layout_or_why(config, kv_dtype, facts)
     per_sequence = layout.bytes_per_sequence(context_tokens) if layout else None
+    held = layout and held_by(config, devices, kv_dtype, facts, engines)
     limit, beyond = model.context_tokens.value, ""
     if limit is not None and context_tokens > limit:
         beyond = (
@@ -89,19 +92,20 @@ def size(
             "serves this without another rope setting"
         )
     note = "; ".join(text for text in (unread, beyond) if text)
+    spaces, taken = taken_by(config, artifact, machine, devices, facts, engines)
+    file_format = None if artifact.encoding == "unknown" else artifact.format
+    one = held.bytes_per_sequence(context_tokens) if held else None
     rows = [
-        fit_row(**asked, bytes_per_sequence=per_sequence)
-        for asked in budgets(artifact, machine, devices, facts, note)
+        fit_row(**asked, bytes_per_sequence=one)
+        for asked in budgets(artifact, machine, devices, taken, note)
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
-        kv_dtype=kv_dtype, file_format=None if artifact.encoding == "unknown" else artifact.format,
+        kv_dtype=kv_dtype, file_format=file_format, workspaces=spaces,
     )  # fmt: skip
-    workspace = workspace_bytes(facts)
     situation = Situation(
         engine="", model=model, artifact=artifact, machine=machine, tp=devices,
-        context_tokens=context_tokens, kv_dtype=kv_dtype, workspace_bytes=workspace.value or 0,
-        workspace_evidence=workspace.evidence,
+        context_tokens=context_tokens, kv_dtype=kv_dtype,
     )  # fmt: skip
     return Sizing(
         model=model.id,
@@ -116,6 +120,7 @@ def size(
         bytes_per_sequence=per_sequence,
         premises=premises(config, context_tokens, facts, kv_dtype),
         rows=rows,
+        workspace=said(taken, devices),
         admissions=admissions,
         speed=batch_one_speed(
             model, artifact, machine, facts.efficiencies, devices=devices,
@@ -133,10 +138,10 @@ def size(
 
 
 def budgets(
-    artifact: Artifact, machine: Machine, devices: int, facts: Facts, note: str = ""
+    artifact: Artifact, machine: Machine, devices: int, taken: Datum[int], note: str = ""
 ) -> list[dict[str, Any]]:
     """Return both memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
-    parts = {"weights_bytes": artifact.weights_bytes, "workspace_bytes": workspace_bytes(facts)}
+    parts = {"weights_bytes": artifact.weights_bytes, "workspace_bytes": taken}
     usable = usable_bytes(machine, devices)
     notes = "; ".join(text for text in (note, usable.note) if text)
     return [
@@ -185,11 +190,29 @@ def premises(
     ]  # fmt: skip
 
 
-def workspace_bytes(facts: Facts) -> Datum[int]:
-    """Memory for workspace and activations: an assumption until an engine's own is known."""
-    datum = facts.assumptions["workspace_gb"].datum
-    value = None if datum.value is None else round(datum.value * GB)
-    return Datum[int](value=value, evidence=datum.evidence, source=datum.source, note=datum.note)
+def taken_by(
+    config: dict[str, Any], artifact: Artifact, machine: Machine, devices: int, facts: Facts,
+    engines: list[str] | None = None,
+) -> tuple[dict[str, Datum[int]], Datum[int]]:  # fmt: skip
+    """Return what each engine takes beside weights and cache, and what the budgets are given.
+
+    That of the engine asked about, else of the one that takes least.
+    """
+    spaces = workspaces_of(
+        config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
+    )  # fmt: skip
+    named = {engine: spaces[engine] for engine in engines or [] if engine in spaces}
+    file_format = None if artifact.encoding == "unknown" else artifact.format
+    return spaces, lightest(named or spaces, config, facts, file_format)
+
+
+def held_by(
+    config: dict[str, Any], devices: int, kv_dtype: str | None, facts: Facts,
+    engines: list[str] | None = None,
+) -> CacheLayout:  # fmt: skip
+    """Return what a replica's devices hold together, as the engine asked about spreads it."""
+    whole = any(facts.speed_classes.splits_by_layer(engine) for engine in engines or [])
+    return held_layout(config, 1 if whole else devices, kv_dtype, memory=facts.memory)
 
 
 def layout_or_why(

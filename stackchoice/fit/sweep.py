@@ -18,8 +18,8 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.admission import counter, launch, with_device
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.memory import usable_bytes
-from stackchoice.fit.sizing import workspace_bytes
+from stackchoice.fit.memory import GIB, usable_bytes
+from stackchoice.fit.workspace import Start, workspace
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -102,7 +102,7 @@ def sweep(
     live = np.full(shape, -1, dtype=np.int32)
     shared = _Shared(facts)
     for a, (model, artifact) in enumerate(chosen):
-        pools = _pools(facts, artifact, there)
+        weights = artifact.weights_bytes.value
         for r, (engine, version) in enumerate(releases):
             barred = _barred(model, artifact, engine, version)
             for m, machine in enumerate(there):
@@ -111,8 +111,10 @@ def sweep(
                 if code is not None:
                     status[a, m, r, :] = code
                     continue
-                pool = pools[m]
-                if pool is None or platform is None:
+                if weights is None or platform is None:
+                    continue
+                pool = shared.pool(model, engine, version, machine, weights)
+                if pool is None:
                     continue
                 for c, context in enumerate(contexts):
                     status[a, m, r, c], live[a, m, r, c] = shared.ask(
@@ -133,9 +135,30 @@ class _Shared:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.launches: dict[Key, Launch] = {}
+        #: Engines whose workspace goes with the weights: what has no rule of its own among them.
+        self.by_weights = set(facts.engines) - {
+            f.engine
+            for f in facts.memory.allocators
+            if f.key == "budget" and f.value.value != "share_of_rest"
+        }
         self.versions: dict[Key, str] = {}
         self.behaviour, self.place = cache(self._behaviour), cache(self._place)
+        self.taken = cache(self._taken)
         self.counter, self.count = cache(self._counter), cache(self._count)
+
+    def pool(
+        self, model: Model, engine: Engine, version: str, machine: Machine, weights: int
+    ) -> int | None:
+        """Return what weights and the engine's workspace leave (None: a size is unknown)."""
+        memory = usable_bytes(machine, 1).value
+        heavy = weights if engine.id in self.by_weights else 0
+        taken = self.taken(model.id, self.behaviour(engine.id, version), machine.id, heavy)
+        return None if memory is None or taken is None else memory - weights - taken
+
+    def _taken(self, model_id: str, behaviour: Key, machine_id: str, weights: int) -> int | None:
+        config = self.facts.models[model_id].config.value or {}
+        asked = launch(behaviour[0], self.versions[behaviour], config, facts=self.facts)
+        return workspace(Start(asked, self.facts.machines[machine_id], weights=weights / GIB)).value
 
     def ask(
         self, model: Model, engine: Engine, version: str, machine: Machine, context: int,
@@ -187,15 +210,6 @@ class _Shared:
         except (UnknownRuleError, UnknownCacheError):
             live = -1
         return (UNKNOWN if live < 0 else FITS if live else TOO_LARGE), live
-
-
-def _pools(facts: Facts, artifact: Artifact, machines: list[Machine]) -> list[int | None]:
-    """Return what weights and workspace leave on each machine (None: a size is unknown)."""
-    weights, workspace = artifact.weights_bytes.value, workspace_bytes(facts).value
-    memory = [usable_bytes(machine, 1).value for machine in machines]
-    if weights is None or workspace is None:
-        return [None] * len(machines)
-    return [None if size is None else size - weights - workspace for size in memory]
 
 
 def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> int | None:

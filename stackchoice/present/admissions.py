@@ -97,7 +97,7 @@ def admissions_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
     for row in table.rows:
         said = []
         for basis, cell in row.cells.items():
-            live, shown = cell.live_sequences, text.number(cell.live_sequences)
+            live, shown = cell.live_sequences, cell.sequences
             rows.append(_lane(row.title, basis, live, quotients[basis].live_sequences,
                               cell.evidence.value))  # fmt: skip
             known = "" if live is None else f" ({cell.evidence.value})"

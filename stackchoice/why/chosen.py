@@ -12,7 +12,7 @@ from stackchoice.fit import CacheLayout, PremiseCheck, Sizing
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import GIB
 from stackchoice.fit.premises import readings
-from stackchoice.fit.sizing import budgets, layout_or_why
+from stackchoice.fit.sizing import budgets, held_by, layout_or_why, taken_by
 from stackchoice.fit.stream import stream_runs
 from stackchoice.traffic import Measured
 from stackchoice.traffic.section import workload_inputs
@@ -38,12 +38,15 @@ def sized(
         Of :func:`stackchoice.fit.sizing.size`, asked with everything that follows.
     """
     devices, context = found.devices, found.context_tokens
-    layout, _ = layout_or_why(model.config.value or {}, kv_dtype, facts)
+    config, engines = model.config.value or {}, list(found.cures)
+    layout, _ = layout_or_why(config, kv_dtype, facts)
+    spaces, taken = taken_by(config, artifact, machine, devices, facts, engines)
+    held = layout and held_by(config, devices, kv_dtype, facts, engines)
     asked = Asked(
-        model, artifact, machine, devices, layout, budgets(artifact, machine, devices, facts),
+        model, artifact, machine, devices, held, budgets(artifact, machine, devices, taken),
         context, lambda work: work.fact("context tokens", context, "tokens",
                                         evidence=Evidence.STATED, source=CHOSEN),
-        facts, kv_dtype, None if artifact.encoding == "unknown" else artifact.format,
+        facts, kv_dtype, None if artifact.encoding == "unknown" else artifact.format, spaces,
     )  # fmt: skip
     for part in (quotients, admitted):
         yield from (why for _, why in part(asked))

@@ -1,10 +1,10 @@
 """Question 1: memory budgets, what each engine release admits in them, and the kernel path."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stackchoice.choose.trace import budgets
+from stackchoice.choose.trace import budgets, own_workspaces
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Datum, weakest
 from stackchoice.facts.load import Facts
@@ -44,6 +44,7 @@ class Asked:
     facts: Facts
     kv_dtype: str | None = None
     file_format: Format | None = None
+    workspaces: Mapping[str, Datum[int]] | None = None
 
     @property
     def rows(self) -> list[FitRow]:
@@ -57,10 +58,10 @@ def _asked(at: Decided) -> Asked | None:
     if site is None:
         return None
     return Asked(
-        site.model, site.artifact, site.machine, site.devices, site.layout,
+        site.model, site.artifact, site.machine, site.devices, site.held,
         budgets(at.case, site), at.case["workload.context_tokens"],
         lambda work: at.said(work, "workload.context_tokens"), at.facts,
-        file_format=site.artifact.format,
+        file_format=site.artifact.format, workspaces=own_workspaces(at.case, site),
     )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ def admitted(of: Asked) -> Whys:
     for row in admission_rows(
         of.model.config.value or {}, of.machine, rows, context_tokens=of.context,
         devices=of.devices, facts=of.facts, kv_dtype=of.kv_dtype, file_format=of.file_format,
+        workspaces=of.workspaces,
     ):  # fmt: skip
         found.setdefault(f"{row.engine} {row.release}, {row.settings}", []).append(row)
     pools = {row.basis: row for row in rows}
@@ -200,7 +202,7 @@ def _admitted(of: Asked, title: str, rows: list[AdmissionRow], pools: dict[str, 
     context = of.length(work)
     for row in rows:
         pool = work.fact(
-            "pool", row.pool_bytes // asked.tp, "B", evidence=pools[row.basis].evidence,
+            "pool", row.pool_bytes // asked.tp, "B", evidence=row.evidence,
             source=row.basis, note=f"over {asked.tp} devices" if asked.tp > 1 else "",
         )  # fmt: skip
         try:

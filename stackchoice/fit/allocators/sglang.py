@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout
+from stackchoice.fit.config import read, text_config
 
 MIB_PER_GIB = 1024
 
@@ -116,23 +117,69 @@ def _running(launch: Launch, tokens: int) -> int:
 
 
 def memory_fraction(
-    launch: Launch, device_memory_gib: float, *, chunk_tokens: int, graph_batch: int
+    launch: Launch, device_memory_gib: float, *, cuda: bool = True, vision: bool = False
 ) -> float:
     """``mem_fraction_static`` when it is not given: what is left after a reserve.
 
-    ``round((memory - reserve) / memory, 3)`` in MiB; the reserve grows with the prefill chunk,
-    the devices and the batches whose graphs are captured, and has a floor on large cards. The
-    few MiB of prefill graphs are left out.
+    ``round((memory - reserve) / memory, 3)`` in MiB; the reserve grows with the prefill chunk, the
+    devices, the batches whose graphs are captured and, on CUDA, the captured sizes of prefills, and
+    has a floor on large cards. Where a checkpoint with a vision tower is served whole, the share is
+    multiplied by 0.95 and by a factor that falls with the tower's size. Source:
+    ``arg_groups/memory_hook.py`` of the wheel that ``data/allocators.yaml`` names.
     """
     memory = device_memory_gib * MIB_PER_GIB
+    chunk, batch = _tier(launch, device_memory_gib)
     reserve = (
         launch.need("reserve_fixed_mib")
-        + max(chunk_tokens, launch.need("reserve_least_chunk"))
+        + max(chunk, launch.need("reserve_least_chunk"))
         * launch.need("reserve_per_chunk_token_mib")
         + launch.tp * launch.need("reserve_per_device_mib")
-        + graph_batch * launch.need("reserve_per_graph_batch_mib")
+        + batch * launch.need("reserve_per_graph_batch_mib")
+        + (_prefill_graphs_mib(launch, chunk) if cuda else 0)
     )
     if device_memory_gib > launch.need("reserve_floor_above_gib"):
         reserve = max(reserve, launch.need("reserve_floor_mib"))
     share: float = round((memory - reserve) / memory, 3)
-    return share
+    return share * _vision_factor(launch) if vision else share
+
+
+def _tier(launch: Launch, device_memory_gib: float) -> tuple[int, int]:
+    """Return the prefill chunk and the largest captured batch that the device's memory gives."""
+    for row in str(launch.need("memory_tiers")).split():
+        below, chunk, few, many = row.split(":")
+        if device_memory_gib < float(below):
+            break
+    batch = int(few if launch.tp < 4 else many)
+    stated = launch.settings.get("max_running_requests")
+    return (
+        int(launch.settings.get("chunked_prefill_size") or chunk),
+        min(batch, int(stated)) if stated else batch,
+    )
+
+
+def _prefill_graphs_mib(launch: Launch, chunk: int) -> float:
+    """Return the reserve for captured prefills: for each size, or a fixed one with latents."""
+    if read(text_config(launch.config), "kv_lora_rank"):
+        return float(launch.need("reserve_prefill_graphs_mib", "latent"))
+    sizes = 0
+    for row in str(launch.need("prefill_graphs")).split():
+        first, last, step = row.split(":")
+        sizes += len(range(int(first), min(chunk, int(float(last) if last != "inf" else chunk)) + 1,
+                           int(step)))  # fmt: skip
+    return sizes * float(launch.need("reserve_per_prefill_graph_mib"))
+
+
+def _vision_factor(launch: Launch) -> float:
+    """Return what a vision tower leaves of the share: 1 where the model has none.
+
+    A tenth less for each tower of 24 layers of 1,024 that it is larger, within 0.8 and 1.05.
+    """
+    tower = launch.config.get("vision_config")
+    if not isinstance(tower, dict):
+        return 1.0
+    usual = {"num_hidden_layers": 24, "hidden_size": 1024}
+    layers, wide = (
+        value if isinstance(value := tower.get(key), int) else usual[key] for key in usual
+    )
+    factor = 1.0 - 0.1 * (layers * wide**2 / (24 * 1024**2) - 1.0)
+    return float(launch.need("vision_share")) * max(0.8, min(1.05, factor))

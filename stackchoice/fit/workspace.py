@@ -1,0 +1,229 @@
+"""What an engine takes of a device beside weights and cache, as an interval.
+
+Driver context, communicators, the peak of the profiling run, captured graphs, and what is never
+given out: a share of the memory, a reserve, a margin. The share and the reserve are the release's
+own rule (``budget`` in ``data/allocators.yaml``), the rest is the least and the most that public
+starts printed (``data/workspace.yaml``).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from stackchoice.errors import UnknownCacheError, UnknownRuleError
+from stackchoice.facts.allocation import Part, WorkspaceRow
+from stackchoice.facts.datum import Datum, Evidence, sure, weakest
+from stackchoice.facts.records import Machine
+from stackchoice.fit.admission import with_device
+from stackchoice.fit.allocators import sglang
+from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.config import read, text_config
+from stackchoice.fit.memory import GB, GIB, usable_bytes
+from stackchoice.fit.release import read_release
+
+Ends = tuple[float, float]
+#: The setting that moves the share an engine keeps to, under the engine's own name.
+SHARES = {
+    "share_of_all": "gpu_memory_utilization", "reserve": "mem_fraction_static",
+    "share_of_free": "device_memory_utilization", "share_of_rest": "free_memory_fraction",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Start:
+    """One launch on so many devices of a machine. Sizes are of one device, in GiB.
+
+    ``images``: whether the server is to take images (None: nobody said). ``any_engine``: asked for
+    an engine whose own rule is not known.
+    """
+
+    asked: Launch
+    machine: Machine
+    devices: int = 1
+    weights: float | None = None
+    images: bool | None = None
+    any_engine: bool = False
+
+    @cached_property
+    def rule(self) -> Datum[Any]:
+        """How the release budgets its memory."""
+        return self.asked.memory.fact(self.asked.engine, "budget", self.asked.version)
+
+    @cached_property
+    def total(self) -> float:
+        """Memory of one device."""
+        return sure(usable_bytes(self.machine, 1).value) / GIB
+
+    @cached_property
+    def shares(self) -> Ends | None:
+        """Share for weights and cache where the workspace is least, and where it is most.
+
+        Of all memory with vLLM; of what is free before loading with SGLang and MAX; for the cache
+        alone, of what weights and peak leave, elsewhere. None: no share is kept to.
+        """
+        key = SHARES.get(str(self.rule.value))
+        if key is None:
+            return None
+        share = self.asked.settings.get(key)
+        if share is None and key == "mem_fraction_static":
+            low, high = (
+                sglang.memory_fraction(self.asked, self.total, vision=vision,
+                                       cuda=self.machine.backend == "cuda")
+                for vision in (self.images is True, self.images is not False)
+            )  # fmt: skip
+            return low, high
+        share = float(share or self.asked.need(key))
+        return share, share
+
+    def starts(self, part: Part, engine: str | None = None) -> list[WorkspaceRow]:
+        """Return the starts that printed a part: of an engine, of this one's where not given."""
+        engine = engine or self.asked.fact("starts_like") or self.asked.engine
+        return self.asked.memory.starts(engine, part, self.devices > 1)
+
+    def seen(self, *parts: Part, engine: str | None = None) -> Ends:
+        """Return the least and the most that starts took for these parts; nothing where unseen."""
+        found = [[sure(getattr(row, part)) for row in self.starts(part, engine)] for part in parts]
+        return sum(min(x, default=0.0) for x in found), sum(max(x, default=0.0) for x in found)
+
+    @cached_property
+    def peak(self) -> Ends:
+        """The peak of a profiling run as vLLM makes it: of the layers, or of the sampler.
+
+        The layers' goes with the batched tokens. The sampler was seen to hold up to ten copies of
+        4 bytes for each sequence that may run and each word.
+        """
+        asked = self.asked
+        if asked.engine != "vllm":
+            newest = {"engine": "vllm", "release": read_release(None, None)}
+            asked = asked.model_copy(update=newest)
+        rows = [r for r in asked.memory.workspaces if r.engine == "vllm" and r.activation]
+        tokens = int(with_device(asked, self.machine).settings["max_num_batched_tokens"])
+        large = self.total >= 70 and "a100" not in self.machine.name.lower()
+        sequences = asked.settings.get("max_num_seqs") or asked.need(
+            "sequences_70_gib" if large else "sequences_other"
+        )
+        words = read(text_config(asked.config), "vocab_size")
+        if not isinstance(words, int) or words <= 0:
+            words = max(r.vocabulary or 0 for r in rows)
+        layers = [sure(r.activation) * tokens / r.batched_tokens for r in rows
+                  if r.bound_by == "layers" and r.batched_tokens]  # fmt: skip
+        copies = max(r.copies or 0.0 for r in rows if r.bound_by == "sampler")
+        return min(layers), max(*layers, copies * 4 * sequences * words / GIB)
+
+
+def _of_all(start: Start) -> Ends:
+    """``share x total`` holds weights, cache, peak and, from a release on, the graphs."""
+    inside = start.asked.need("cuda_graph_memory") == "inside"
+    kept = (1 - sure(start.shares)[0]) * start.total
+    low, high = start.seen("other", "graphs") if inside else start.seen("other")
+    return kept + low + start.peak[0], kept + high + start.peak[1]
+
+
+def _of_free(start: Start) -> Ends:
+    """``share x (total - context)`` holds weights and cache, and what an architecture reserves."""
+    reserved, context = start.seen("activation"), start.seen("context", engine="vllm")
+    low, high = (
+        start.total - share * (start.total - gone) + own
+        for share, gone, own in zip(sure(start.shares), context, reserved, strict=True)
+    )
+    return low, high
+
+
+def _of_rest(start: Start) -> Ends:
+    """The cache gets a share of what weights, peak and buffers leave (unknown weights: nothing)."""
+    share, rest = sure(start.shares)[0], start.total - (start.weights or start.total)
+    taken = map(sum, zip(start.seen("context", "other"), start.peak, strict=True))
+    low, high = (gone + (1 - share) * max(0.0, rest - gone) for gone in taken)
+    return low, high
+
+
+def _margin(start: Start) -> Ends:
+    """Compute buffers and driver; ``--fit`` keeps a margin free where it decides."""
+    low, high = start.seen("activation", "context")
+    return low, high + float(start.asked.need("fit_margin_mib")) / 1024
+
+
+RULES: dict[str, Callable[[Start], Ends]] = {
+    "share_of_all": _of_all, "reserve": _of_free, "share_of_free": _of_free,
+    "share_of_rest": _of_rest, "margin": _margin,
+    "nothing_kept": lambda start: start.seen("activation", "context"),
+}  # fmt: skip
+
+
+def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
+    """Return what a replica takes on all its devices beside weights and cache, in bytes.
+
+    Parameters
+    ----------
+    end
+        Where between the ends ``value`` lies: 0 the least, 1 the most.
+
+    The most counts: what serves at the least alone is not known to serve. An engine whose rule
+    nobody read is given the widest of the others.
+    """
+    if usable_bytes(start.machine, 1).value is None:
+        return Datum[int](note="the memory of the machine is unknown")
+    rule = str(start.rule.value)
+    try:
+        ends = RULES[rule](start)
+    except (KeyError, UnknownRuleError, UnknownCacheError):
+        return _of_any(start, end)
+    counted = {id(row) for part in ("activation", "other", "graphs", "context")
+               for row in start.starts(part)}  # fmt: skip
+    evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
+    share = [] if start.shares is None else [f"its share {start.shares[1]:.3g}"]
+    seen = [f"{len(counted)} public starts"] if counted else []
+    low, high = (round(size * GIB) * start.devices for size in ends)
+    return Datum[int](
+        value=between(low, high, end), low=low, high=high, source=start.rule.source,
+        evidence=weakest(evidence, start.rule.evidence), note=", ".join(share + seen),
+    )  # fmt: skip
+
+
+def between(low: int, high: int, end: float) -> int:
+    """Return the size at a place between two: 0 the least, 1 the most."""
+    return round(low + (high - low) * end)
+
+
+def widest(found: Iterable[Datum[int]], end: float = 1.0) -> Datum[int]:
+    """Return the widest of several engines' workspaces: from the least of all to the most."""
+    known = [one for one in found if one.value is not None]
+    if not known:
+        return Datum[int](note="no engine's workspace is known")
+    low, high = min(sure(one.low) for one in known), max(sure(one.high) for one in known)
+    return Datum[int](
+        value=between(low, high, end), low=low, high=high, source=known[0].source,
+        evidence=weakest(*(one.evidence for one in known)), note="the widest of the engines",
+    )  # fmt: skip
+
+
+def said(size: Datum[int], devices: int = 1) -> str:
+    """Return a workspace as a sentence: its ends a device, its class and what it rests on."""
+    if size.low is None or size.high is None:
+        return ""
+    low, high = (f"{end / devices / GB:.1f}" for end in (size.low, size.high))
+    ends = f"{high} GB" if low == high else f"{low} to {high} GB"
+    return f"workspace {ends} a device ({size.evidence.value}: {size.note})"
+
+
+def _of_any(start: Start, end: float) -> Datum[int]:
+    """Return the widest of the engines whose rule is known, for one whose rule is not."""
+    engines = sorted(
+        {f.engine for f in start.asked.memory.allocators if f.key == "budget"}
+        - {start.asked.engine}
+    )
+    if start.any_engine:
+        return Datum[int](note="no rule of the release is known")
+    newest = {"release": read_release(None, None)}
+    likes = [
+        replace(
+            start,
+            any_engine=True,
+            asked=start.asked.model_copy(update={"engine": engine, **newest}),
+        )
+        for engine in engines
+    ]
+    found = widest((workspace(like) for like in likes), end)
+    note = f"no rule of {start.asked.engine} is known: the widest of the others"
+    return found.model_copy(update={"note": note})
