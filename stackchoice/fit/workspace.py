@@ -87,29 +87,44 @@ class Start:
         return sum(min(x, default=0.0) for x in found), sum(max(x, default=0.0) for x in found)
 
     @cached_property
+    def profiled(self) -> tuple[int, int]:
+        """Tokens and sequences of vLLM's run for the peak: as set, else its default.
+
+        The newest release's where the engine is another, or nobody read the release's own.
+        """
+        newest = self.asked.model_copy(
+            update={"engine": "vllm", "release": read_release(None, None)}
+        )
+        large = self.total >= 70 and "a100" not in self.machine.name.lower()
+        tier = "sequences_70_gib" if large else "sequences_other"
+        try:
+            asked = with_device(self.asked if self.asked.engine == "vllm" else newest, self.machine)
+        except UnknownRuleError:
+            asked = with_device(newest, self.machine)
+        sequences = asked.settings.get("max_num_seqs") or asked.need(tier)
+        return int(asked.settings["max_num_batched_tokens"]), int(sequences)
+
+    @cached_property
     def peak(self) -> Ends:
         """The peak of a profiling run as vLLM makes it: of the layers, or of the sampler.
 
-        The layers' goes with the batched tokens. The sampler was seen to hold up to ten copies of
-        4 bytes for each sequence that may run and each word.
+        The layers' goes with the batched tokens; where images may come the most does not fall with
+        them, for the run encodes the largest image whatever they are. The sampler was seen to hold
+        up to ten copies of 4 bytes for each sequence that may run and each word.
         """
-        asked = self.asked
-        if asked.engine != "vllm":
-            newest = {"engine": "vllm", "release": read_release(None, None)}
-            asked = asked.model_copy(update=newest)
-        rows = [r for r in asked.memory.workspaces if r.engine == "vllm" and r.activation]
-        tokens = int(with_device(asked, self.machine).settings["max_num_batched_tokens"])
-        large = self.total >= 70 and "a100" not in self.machine.name.lower()
-        sequences = asked.settings.get("max_num_seqs") or asked.need(
-            "sequences_70_gib" if large else "sequences_other"
-        )
-        words = read(text_config(asked.config), "vocab_size")
+        rows = [r for r in self.asked.memory.workspaces if r.engine == "vllm" and r.activation]
+        tokens, sequences = self.profiled
+        words = read(text_config(self.asked.config), "vocab_size")
         if not isinstance(words, int) or words <= 0:
             words = max(r.vocabulary or 0 for r in rows)
-        layers = [sure(r.activation) * tokens / r.batched_tokens for r in rows
+        layers = [(sure(r.activation), tokens / r.batched_tokens) for r in rows
                   if r.bound_by == "layers" and r.batched_tokens]  # fmt: skip
+        floor = 1.0 if self.images is not False and "vision_config" in self.asked.config else 0.0
         copies = max(r.copies or 0.0 for r in rows if r.bound_by == "sampler")
-        return min(layers), max(*layers, copies * 4 * sequences * words / GIB)
+        return min(size * share for size, share in layers), max(
+            *(size * max(share, floor) for size, share in layers),
+            copies * 4 * sequences * words / GIB,
+        )
 
 
 def _of_all(start: Start) -> Ends:
