@@ -228,8 +228,8 @@ def describe(passport: Passport, path: Path) -> str:
         lines.append(f"measured {label}: {_spread(spread, unit, scale)}")
     protocol = passport.protocol
     asked = protocol.output_lengths or Lengths()
-    lines.append(f"answers: {asked.asked or 'length unknown'}; {protocol.output_tokens or 'none'} "
-                 "tokens")  # fmt: skip
+    lines.append(f"answers: asked for {asked.asked or 'an unknown length'}, had "
+                 f"{protocol.output_tokens or 'unknown'}")  # fmt: skip
     lines.append(f"prefix cache: {protocol.prefix_cache_state or 'unknown'}")
     passed = sum(c.result == "passed" for c in passport.validity.canaries_before)
     lines.append(
@@ -262,7 +262,7 @@ def _subject(
         return facts_for(scenario) if scenario else load_facts(), None, endpoint
     facts = load_facts()
     if scenario is None:
-        return facts, None, arm(name, model=arm_model, folder=folder)
+        return facts, probe_machine(), arm(name, model=arm_model, folder=folder)
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         raise ScenarioError(
             f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give --endpoint and "

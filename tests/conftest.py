@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from stackchoice import load_facts, load_scenario
+from stackchoice import decide, load_facts, load_scenario
 from stackchoice.scenario import Scenario, parse_scenario
 
 #: A busy machine is no failure: no test asserts a time, and neither does hypothesis.
@@ -18,6 +18,12 @@ settings.load_profile("stackchoice")
 @pytest.fixture(scope="session")
 def facts():
     return load_facts()
+
+
+@pytest.fixture(scope="session")
+def decision(facts):
+    """Return the worked case, decided once."""
+    return decide(load_scenario("json-chat"), facts)
 
 
 @pytest.fixture(scope="session")

@@ -151,8 +151,7 @@ def test_the_line_of_llama_server_starts_with_the_slots_it_names(facts):
     assert json.loads(seen.removeprefix("SLOTS ")) == [context] * slots
 
 
-def test_a_seller_is_named_with_what_is_unknown_of_it(facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_a_seller_is_named_with_what_is_unknown_of_it(decision):
     bought = decision.runnable[0]
     assert bought.role == "recommended"
     assert (bought.seller, bought.artifact) == ("Novita", "qwen/qwen3.8-27b")
@@ -160,9 +159,8 @@ def test_a_seller_is_named_with_what_is_unknown_of_it(facts):
     assert not bought.commands
 
 
-def test_the_plan_is_priced_and_capped(facts):
+def test_the_plan_is_priced_and_capped(facts, decision):
     """Six hours of one H100 at the cheapest on-demand price; 600 of 60,000 requests."""
-    decision = decide(load_scenario("json-chat"), facts)
     plan = decision.plan
     price = min(
         p.usd_per_device_hour for p in facts.hours
@@ -176,8 +174,7 @@ def test_the_plan_is_priced_and_capped(facts):
     assert plan.metered.flips_above_usd_per_month > bill
 
 
-def test_the_limits_are_derived_and_judge(facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_the_limits_are_derived_and_judge(decision):
     carry = next(x for x in decision.plan.limits if x.measure.startswith("requests a second"))
     # 200 users x 10 requests in 10 h, 3.5 times that at the peak, on one replica at 70 %
     assert carry.pass_at_least == pytest.approx(200 * 10 / 36_000 * 3.5 / 0.7)
@@ -224,10 +221,9 @@ def test_the_board_hears_who_said_what_or_that_nobody_did(facts):
     assert "nobody watches p99" in legal["Who owns the re-test after an upgrade?"].answer
 
 
-def test_the_plan_is_data_and_round_trips(facts):
+def test_the_plan_is_data_and_round_trips(decision):
     from stackchoice.choose import Decision
 
-    decision = decide(load_scenario("json-chat"), facts)
     again = Decision.model_validate_json(decision.model_dump_json())
     assert again.plan == decision.plan
     assert again.runnable == decision.runnable

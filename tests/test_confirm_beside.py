@@ -103,7 +103,7 @@ def test_nothing_is_emptied_where_nobody_asked() -> None:
     assert {head.split()[1] for head in server.heads if head.startswith("POST")} == {
         "/v1/chat/completions"
     }
-    assert p.protocol.cache_emptied is None
+    assert p.protocol.cache_emptied.text == "not asked for" == p.protocol.exact_output
     assert not any("ignore_eos" in body for body in server.asked)
 
 
@@ -246,6 +246,8 @@ def test_the_release_of_an_environment_is_read_from_it(tmp_path: Path) -> None:
     script.chmod(0o755)
     assert interpreter_of(script) == python
     assert environment_of([str(script)])["packages"]["xllamacpp"] == "1.2.3"
+    script.write_text(f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\nprint(1)\n")
+    assert interpreter_of(script) == python
     assert installed_in(Path(sys.executable))["pydantic"] == version("pydantic")
     assert environment_of(["sh", "-c", "true"])["packages"] == {}
 

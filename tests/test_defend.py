@@ -31,8 +31,7 @@ def draw(scenario, facts, **how):
     return monte_carlo(likely_case(scenario, facts), **how)
 
 
-def test_a_tornado_is_sorted_and_starts_at_the_total(json_chat, facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_a_tornado_is_sorted_and_starts_at_the_total(json_chat, decision):
     managed, own = json_chat.tornados
     assert (managed.option, own.option) == ("managed endpoint", "SGLang")
     assert managed.usd == decision.option("managed endpoint").usd_per_month
@@ -206,8 +205,7 @@ def test_an_engine_nobody_has_is_one_clear_error(facts):
         over_releases(load_scenario("json-chat"), facts, "tgi")
 
 
-def test_the_texts_say_it_all(facts, json_chat):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_the_texts_say_it_all(facts, json_chat, decision):
     text = defence_text(json_chat)
     assert "ops_fte_managed: " in text
     assert "standard error" in text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import stackchoice
 from stackchoice.cli import app
@@ -80,6 +81,15 @@ def test_the_python_of_the_pages_runs():
     assert len(programs) >= 2
     for program in programs:
         exec(program, {})
+
+
+def test_what_the_guide_shows_of_a_shipped_file_is_what_is_printed(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^    \$ stackchoice (\w+ data/.*\n(?:    .*\n|\n)+)", text, re.M)
+    line, _, shown = block.partition("\n")
+    printed = CliRunner().invoke(app, shlex.split(line), catch_exceptions=False).stdout
+    assert textwrap.dedent(shown).strip() == printed.strip()
 
 
 def test_every_page_that_a_page_points_to_is_there():

@@ -40,6 +40,7 @@ ROWS = [
     (Fault.LOW_USAGE, None, ""),
     (Fault.HIGH_USAGE, None, ""),
     (Fault.WRONG_MODEL, None, ""),
+    (Fault.OTHER_SERVER, None, ""),
 ]
 
 

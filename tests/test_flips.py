@@ -95,8 +95,7 @@ def test_what_is_counted_flips_at_whole_numbers(facts):
     assert (users.at, users.under) == (int(users.at), users.at - 1)
 
 
-def test_an_input_that_flips_nothing_says_so(facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_an_input_that_flips_nothing_says_so(decision):
     quiet = [f for f in decision.flips if f.to_option is None]
     assert quiet
     assert all(flip.at is None for flip in quiet)

@@ -128,7 +128,7 @@ def test_another_model_is_seen(endpoint: Endpoint) -> None:
 
 def test_every_fault_of_the_server_is_in_a_test() -> None:
     elsewhere = {Fault.REFUSED, Fault.NO_USAGE, Fault.LOW_USAGE, Fault.HIGH_USAGE,
-                 Fault.WRONG_MODEL, Fault.HUGE_LINE}  # fmt: skip
+                 Fault.WRONG_MODEL, Fault.OTHER_SERVER, Fault.HUGE_LINE}  # fmt: skip
     assert {fault for fault, _, _ in FAULTS} | elsewhere == set(Fault)
 
 

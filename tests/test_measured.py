@@ -15,8 +15,7 @@ from stackchoice.fit.measured import ROW_SPREAD, Z80, MeasuredRate, calibrated_f
 from stackchoice.fit.shares import features, measured_runs, rough
 from stackchoice.load.records import Sample, Spread
 from stackchoice.own_rates import own_rates
-from stackchoice.score.calibrated import calibrated_answers
-from stackchoice.score.ledger import summary
+from stackchoice.score.ledger import calibrated_answers, summary
 from stackchoice.sizing import size_by_name
 
 

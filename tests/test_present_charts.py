@@ -2,18 +2,10 @@
 
 import re
 
-import pytest
-
-from stackchoice import decide, load_scenario
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
 from stackchoice.present.charts import cost_chart, decode_chart, memory_chart, to_svg
-
-
-@pytest.fixture(scope="module")
-def decision(facts):
-    return decide(load_scenario("json-chat"), facts)
 
 
 def texts(svg):

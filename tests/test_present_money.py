@@ -17,11 +17,6 @@ PARTS = ("team", "asks", "bills", "evens", "prices", "board")
 DAY = date(2026, 11, 29)
 
 
-@pytest.fixture(scope="module")
-def decision(facts):
-    return decide(load_scenario("json-chat"), facts)
-
-
 def page(decision, facts, *parts):
     return money_tables(decision, facts, *parts, today=DAY).html
 

@@ -2,18 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
-
 from stackchoice import decide, load_scenario
 from stackchoice.present.numbers import by_class, numbers
 from stackchoice.present.sources import sources
 from stackchoice.present.tables import compare, decision_table
 from stackchoice.present.text import CLASSES, UNKNOWN
-
-
-@pytest.fixture(scope="module")
-def decision(facts):
-    return decide(load_scenario("json-chat"), facts)
 
 
 def test_every_number_stands_in_exactly_one_class(decision, facts):

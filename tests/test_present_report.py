@@ -129,8 +129,7 @@ def test_report_holds_every_section_in_order(rendered):
     assert all(page.words[name].strip() for name in SECTIONS)
 
 
-def test_json_is_the_decision_itself(rendered, facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_json_is_the_decision_itself(rendered, decision):
     assert decision.model_dump_json(indent=2) + "\n" == rendered["json"].read_text("utf-8")
 
 

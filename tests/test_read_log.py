@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 from log_vectors import ROWS
+from odd_server import require_engine
 
 from stackchoice.confirm.engine import EmbeddedEngine
 from stackchoice.errors import InputError
@@ -437,6 +438,7 @@ def test_names_choose_the_chip_and_the_file(tmp_path):
 
 def test_the_embedded_engine_writes_a_log_that_is_read(memory):
     """The real server: its own timings are found, and each start is one boot."""
+    require_engine()
     with EmbeddedEngine(context_tokens=512) as engine:
         body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8}
         request = urllib.request.Request(
@@ -463,3 +465,11 @@ def test_many_starts_and_many_ranks_stay_bounded(memory):
     (boot,) = read_lines([line.format(n, 8 + n % 3) for n in range(3000)], memory).boots
     assert len(boot.values["memory_for_cache_gib"].by_rank) <= 513
     assert boot.value("memory_for_cache_gib") == 8
+
+
+def test_a_line_without_end_is_no_log(tmp_path, memory):
+    path = tmp_path / "sparse.log"
+    with path.open("wb") as file:
+        file.truncate(2**29)  # nothing of it is on the disk
+    with pytest.raises(LogError, match=r"sparse\.log: a line of 256 MiB, so no log"):
+        read_log(path, memory)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_server import require_engine
 
-from stackchoice import decide, load_scenario
 from stackchoice.confirm import setup as setup_code
 from stackchoice.confirm import setup_engine
 from stackchoice.confirm.setup import Pins
@@ -273,8 +272,7 @@ def test_a_passport_of_ones_own_is_there_without_an_engine():
     assert passport.label in passport_lines(passport)[0]
 
 
-def test_the_recommendation_of_ones_own_case_is_the_decisions(facts):
-    decision = decide(load_scenario("json-chat"), facts)
+def test_the_recommendation_of_ones_own_case_is_the_decisions(decision):
     assert check("mine.recommended", decision.recommended, given=decision).ok
     assert check("mine.recommended", "SGLang", given=decision).text.startswith("That is the best")
 

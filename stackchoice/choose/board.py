@@ -111,14 +111,16 @@ def _card_dies(scenario: Scenario, main: Answer, cost: Cost) -> BoardRow:
             evidence=Evidence.INFERRED, said=night != "not known",
         )  # fmt: skip
     site = main.site
-    needed, there = (site.replicas_needed or (1, 1))[1], site.replicas_there
-    spare = there - needed
-    answer = (
-        f"{there} replica(s) stand and the peak takes {needed}: {spare} to spare"
-        if spare > 0
-        else f"the service is down or too slow: {there} replica(s) stand, the peak takes {needed}, "
-        "no spare is in the cost"
-    )
+    there = site.replicas_there
+    if site.replicas_needed is None:
+        answer = f"{there} replica(s) stand; how many the peak takes is unknown"
+    elif (spare := there - site.replicas_needed[1]) > 0:
+        answer = f"{there} replica(s) stand and the peak takes {there - spare}: {spare} to spare"
+    else:
+        answer = (
+            f"the service is down or too slow: {there} replica(s) stand, the peak takes "
+            f"{site.replicas_needed[1]}, no spare is in the cost"
+        )
     priced = [
         f"one spare, {r.path}: {r.extra_usd:,.0f} USD more a month" for r in cost.redundancy
         if r.path != "managed" and r.extra_usd

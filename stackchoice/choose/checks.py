@@ -21,6 +21,8 @@ from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
 
+IN_FLIGHT = "requests a second at the peak x seconds in service; see replicas at the peak"
+AT_PEAK = "the more of the rate under a cap and Erlang's C; see replicas at the peak"
 #: What the fact base says where it says nothing.
 NOTHING: Datum[Any] = Datum()
 
@@ -234,6 +236,11 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         )  # fmt: skip
 
 
+def _reckoned(value: float, site: Site, note: str) -> Datum[float]:
+    source = site.workspace.source or site.artifact.weights_bytes.source
+    return Datum[float](value=value, evidence=site.row.evidence, note=note, source=source)
+
+
 def _concurrency(site: Site) -> Iterator[Check]:
     """Requests in flight at the peak must fit, at the fast end of the speed interval at least."""
     slow, fast = site.needed_concurrency, site.needed_at_fast_end
@@ -245,6 +252,9 @@ def _concurrency(site: Site) -> Iterator[Check]:
             "hardware fit", fast <= holds,
             f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
             "fast end of the speed interval",
+            (("live sequences held", _reckoned(holds, site, "of all replicas, as admitted")),
+             ("in flight at the fast end", _reckoned(round(fast, 1), site, IN_FLIGHT)))
+            if fast > holds else (),
         )  # fmt: skip
     else:
         yield (
@@ -264,6 +274,9 @@ def _rate(site: Site) -> Iterator[Check]:
             "hardware fit", fast <= replicas,
             f"the peak takes {fast} replicas even at the fast end of the interval; the "
             f"machines given hold {replicas}",
+            (("replicas at the fast end", _reckoned(fast, site, AT_PEAK)),
+             ("replicas there", _reckoned(replicas, site, "of the machines given")))
+            if fast > replicas else (),
         )  # fmt: skip
     else:
         yield (

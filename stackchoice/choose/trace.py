@@ -197,7 +197,9 @@ def _push_steps(main: Answer) -> list[Step]:
         if push.holds is False:
             continue
         toward = ", ".join(f.engine for f in push.favours)
-        unknown = f"; unknown: {', '.join(push.unknown)}" if push.holds is None else ""
+        unknown = (
+            f"; unknown: {', '.join(push.unknown).replace('_', ' ')}" if push.holds is None else ""
+        )
         steps.append(
             Step(
                 question="workload shape" if push.question == "workload" else "ops capacity",

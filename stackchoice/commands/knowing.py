@@ -48,7 +48,8 @@ def facts_command(
         )
     aged = sum(r.stale for r in rows)
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
-    print(f"{len(rows):,} facts, {aged:,} of them stale{rest}")
+    some = "fact" if len(rows) == 1 else "facts"
+    print(f"{len(rows):,} {some}, {aged:,} of them stale{rest}")
     if facts.overlay:
         print(shown_lines(f"your own: {', '.join(facts.overlay)}"))
     print(f"fact base {facts.sha256[:12]}")

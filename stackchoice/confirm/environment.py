@@ -19,6 +19,8 @@ from stackchoice.load.untrusted import parse_json
 
 ASK_S = 30.0
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?\Z", re.I)
+#: How installers name an interpreter whose path is too long, or holds a space, for the first line.
+_THROUGH_SH = re.compile(r"""#!/bin/sh\n\'\'\'exec\' (?:"([^"]+)"|\'([^\']+)\'|(\S+)) """)
 #: Run in the other interpreter, whatever its release; ``-I`` keeps this package's path out of it.
 _ASK = """
 import json
@@ -46,10 +48,12 @@ def interpreter_of(program: Path) -> Path | None:
         return program
     try:
         with program.open("rb") as file:
-            first = file.readline(4096)
+            begin = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return None
-    words = first[2:].decode("utf-8", "replace").split() if first.startswith(b"#!") else []
+    words = begin[2:].partition("\n")[0].split() if begin.startswith("#!") else []
+    if through := _THROUGH_SH.match(begin):
+        words = [next(filter(None, through.groups()))]
     if words and Path(words[0]).name == "env":
         words = [w for w in words[1:] if not w.startswith("-")]
         words[:1] = [shutil.which(words[0]) or words[0]] if words else []

@@ -54,7 +54,7 @@ class Limits(Record):
     memory_free_bytes: int | None = None
 
 
-def probe_machine(working_set_bytes: int) -> ProbedMachine:
+def probe_machine(working_set_bytes: int = 2**26) -> ProbedMachine:
     """Probe this machine in well under a second.
 
     Parameters

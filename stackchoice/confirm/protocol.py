@@ -7,7 +7,7 @@ from typing import Any
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.passport import Lengths, Protocol, Validity
-from stackchoice.confirm.results import cache_state
+from stackchoice.confirm.results import Emptied, cache_state
 from stackchoice.load.arrivals import Closed, Constant, Poisson
 from stackchoice.load.harnesses import harness
 from stackchoice.load.plan import PROMPT_VERSION, Plan
@@ -55,8 +55,8 @@ def protocol_of(
         arrival_pattern=str(plan.load),
         prefix_cache_state=cache,
         cache=state,
-        cache_emptied=emptied,
-        exact_output=asked["text"] if asked else None,
+        cache_emptied=emptied or Emptied(text="not asked for"),
+        exact_output=asked["text"] if asked else "not asked for",
         warm_up_requests=plan.warmup,
         window_s=mean_of(r.duration_s for r in repetitions),
         requests=plan.requests,

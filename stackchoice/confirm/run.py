@@ -127,7 +127,9 @@ def confirm(
     known = identity if isinstance(identity, Identity) else Identity(**(identity or {}))
     launched = engine.identity() if engine else {}
     installed = engine.environment() if engine else {}
-    known = known.seen(launched, Basis.LAUNCHED, engine.name if engine else "")
+    if engine:
+        where = {"endpoint_url": endpoint.base_url, "endpoint_model": endpoint.model}
+        known = known.seen({**launched, **where}, Basis.LAUNCHED, engine.name)
     known = known.seen(installed, Basis.INSTALLED, "what its interpreter has installed")
     local = engine is not None or endpoint.is_loopback
     if local:

@@ -56,14 +56,14 @@ def setup_engine(wheelhouse: Path | None = None) -> list[str]:
         if not any(wheelhouse.glob("*.whl")):
             raise EngineError(f"{wheelhouse}: no folder of wheels; give the one that was built")
         source = ["--no-index", "--find-links", str(wheelhouse)]
-        fix = f"{wheelhouse} lacks them for this system and Python: build it again on one like this"
+        fix = f"check that this Python has pip and that {wheelhouse} was built on one like it"
     pins = Pins.read()
     missing = [f"{p}=={v}" for p, v in pins.packages.items() if installed(p) != v]
     if not missing:
         return []
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input",
                "--disable-pip-version-check", *source, *missing]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise EngineError(

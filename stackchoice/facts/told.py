@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import total_ordering
 from typing import Any
 
 from stackchoice.facts.datum import Datum, Evidence, Record, weakest
@@ -56,6 +57,7 @@ class Why(Record):
     notes: list[str] = []
 
 
+@total_ordering
 class Told:
     """A number with the operation and the numbers it came from; a leaf has a name instead."""
 
@@ -155,15 +157,6 @@ class Told:
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.value < _value(other))
-
-    def __le__(self, other: Any) -> bool:
-        return bool(self.value <= _value(other))
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self.value > _value(other))
-
-    def __ge__(self, other: Any) -> bool:
-        return bool(self.value >= _value(other))
 
     def __hash__(self) -> int:
         return hash(self.value)

@@ -18,6 +18,8 @@ def parse_json(text: str) -> dict[str, Any] | None:
 def visible(text: str, limit: int = 2000) -> str:
     """Return untrusted text of several lines safe to show: control and direction marks escaped."""
     cut = text if len(text) <= limit else text[:limit] + "…"
+    if cut.replace("\n", "").isprintable():
+        return cut
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut
     )

@@ -7,8 +7,8 @@ import altair as alt
 import pandas as pd
 
 from stackchoice.compare import Comparison, compare
+from stackchoice.compare.arms import arm_notes
 from stackchoice.compare.metrics import METRICS, centre
-from stackchoice.compare.notes import arm_notes
 from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.load.records import Spread

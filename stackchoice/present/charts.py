@@ -77,13 +77,6 @@ class Filled:
             for name, rows in self.rows.items()
         }
 
-    @property
-    def chart(self) -> alt.LayerChart:
-        """The chart with its rows, as Altair shows it."""
-        chart = self.built.chart.copy(deep=False)
-        chart.datasets = self.harmless
-        return chart
-
 
 #: A chart that is drawn once, or one that is built once and drawn often.
 Chart = alt.LayerChart | Filled
@@ -296,7 +289,6 @@ _WRAP = r"split(replace(datum.label, /(.{1,34})(\s+|$)/g, '$1\n'), '\n')"
 
 #: Type and colours of every chart.
 CONFIG = {
-    "aria": False,  # the figure around it is read out
     "font": FONT,
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK, "titleColor": INK},
     "legend": {"labelFontSize": 12, "labelColor": INK},
@@ -306,12 +298,8 @@ CONFIG = {
 
 
 def finish(chart: Any, *, rows: int, step: int) -> alt.LayerChart:
-    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row.
-
-    In a notebook it has no menu of its own, which has no name to be read out.
-    """
+    """Give a chart the width, type and colours of all charts, and ``step`` pixels a row."""
     finished: alt.LayerChart = chart.properties(
         width=WIDTH, height=max(rows, 1) * step, background="#ffffff", config=CONFIG,
-        usermeta={"embedOptions": {"actions": False}},
     )  # fmt: skip
     return finished

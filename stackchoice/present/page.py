@@ -72,11 +72,8 @@ class Picture:
         """The numbers that the chart draws."""
         return charts.frame_of(self.chart)
 
-    def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        display(self.chart.chart if isinstance(self.chart, charts.Filled) else self.chart)
-        display(section("picture", drawn=(self.chart, self.spoken)))
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return section("picture", drawn=(self.chart, self.spoken))._repr_mimebundle_()
 
 
 def picture(drawn: Drawn) -> Picture:
@@ -125,7 +122,7 @@ def environment() -> Environment:
         "engine_name": engine_name,
         "figure_cell": lambda value: told.shown(value) if value == value else "",
     }
-    env.globals |= {"numbers": numbers_of, "why": no_reasons, "why_html": why_html}
+    env.globals |= {"why": no_reasons, "why_html": why_html}
     return env
 
 

@@ -138,7 +138,7 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:
-    """Run a notebook. An unknown parameter is an error here; papermill would only warn."""
+    """Run a notebook; ReportError also for an unknown parameter: papermill would only warn."""
     try:
         import papermill
         from jupyter_client.kernelspec import NoSuchKernel

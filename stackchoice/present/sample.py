@@ -4,8 +4,6 @@ Pictures are left out of what it keeps (``reports/sample.html`` has them), and w
 a day would change. nbval runs it again with the rules of ``reports/nbval.cfg``.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

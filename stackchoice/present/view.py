@@ -4,6 +4,8 @@ Drawing here takes 40 to 130 ms a picture at every change, most of it for measur
 that keeps the picture and is given other rows takes one or two.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,8 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = Path(__file__).with_name("view.js")
-    shown: "traitlets.Dict[str, Any]" = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
-    specs: "traitlets.Dict[str, Any]" = traitlets.Dict().tag(sync=True)
+    shown: Any = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
+    specs: Any = traitlets.Dict().tag(sync=True)
 
     def __init__(self) -> None:
         drawing()

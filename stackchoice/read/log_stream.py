@@ -88,10 +88,10 @@ def raw_lines(path: Path) -> Iterator[str]:
             f"{shown(str(path))}: cannot be read ({reason}); give the path of a log"
         ) from None
     with opened, io.TextIOWrapper(opened, encoding=encoding, errors="replace") as text:
-        yield from _bounded(text, UNPACKED_LIMIT if packed else None)
+        yield from _bounded(text, UNPACKED_LIMIT if packed else None, shown(str(path)))
 
 
-def _bounded(text: TextIO, limit: int | None) -> Iterator[str]:
+def _bounded(text: TextIO, limit: int | None, name: str) -> Iterator[str]:
     done = 0
     try:
         while line := text.readline(LINE_LIMIT):
@@ -101,12 +101,12 @@ def _bounded(text: TextIO, limit: int | None) -> Iterator[str]:
             while not line.endswith("\n") and (line := text.readline(LINE_LIMIT)):
                 done += len(line)  # the rest of a line that is too long
                 if done - start > LONGEST:
-                    raise LogError("a line of more than 256 MiB: no log; give a server's output")
+                    raise LogError(f"{name}: a line of 256 MiB, so no log; give a server's output")
             if limit is not None and done > limit:
                 return
     except (OSError, EOFError, UnicodeError, zlib.error) as error:  # broken or ends early
         if not done:
-            raise LogError(f"the log is damaged ({shown(str(error))}); unpack it first") from None
+            raise LogError(f"{name}: is damaged ({shown(str(error))}); unpack it first") from None
 
 
 def _unwrap(text: str) -> str:

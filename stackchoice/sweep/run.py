@@ -18,8 +18,6 @@ from stackchoice.sweep.design import Arm, Design, Setting
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
 HEADER = "sweep.json"
-#: Read when the machine is probed before a run: whether it is busy is what counts there.
-PROBED_BYTES = 2**26
 #: Items of identity in which an engine and its model are known before they start.
 STACK = ("model", "model_revision", "artifact_revision", "weight_format", "runtime_build")
 #: Gives, for the settings of an arm, what is measured: an engine not yet started, or an endpoint.
@@ -98,6 +96,7 @@ def _run(
     subject, kept = target(arm.settings), Passport.load(path) if path.is_file() else None
     if kept and not moved_since(kept, subject):
         return kept
+    machine = probe_machine() if isinstance(subject, Engine) else None  # before the engine runs
     around: AbstractContextManager[Any] = (
         subject if isinstance(subject, Engine) else nullcontext(subject)
     )
@@ -106,7 +105,7 @@ def _run(
             running, plan=load.model_copy(update={"seed": load.seed + number}), arm=arm.id,
             identity={"settings": dict(arm.settings)} if isinstance(subject, Endpoint) else None,
             raw_path=folder / f"{name}.raw.jsonl", resume=kept is None, reference=reference,
-            machine=probe_machine(PROBED_BYTES) if isinstance(subject, Engine) else None,
+            machine=machine,
             cancel=cancel,
         )  # fmt: skip
     if cancel and cancel.is_set():
