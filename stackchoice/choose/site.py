@@ -291,3 +291,10 @@ def _replicas(flow: Traffic, replica_per_s: float, slots: int, prefill_s: float)
         tail=flow.tail,
     )  # fmt: skip
     return carrying + flow.spares
+
+
+def leaves(pool_bytes: int) -> str:
+    """Say what weights and workspace leave of the memory, or how far they overflow."""
+    if pool_bytes < 0:
+        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
+    return f"leave {pool_bytes / GB:,.1f} GB"
