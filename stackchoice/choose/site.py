@@ -33,6 +33,7 @@ from stackchoice.fit import (
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, lightest, replica_launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.memory import GB
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
