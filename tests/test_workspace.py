@@ -114,6 +114,13 @@ def test_an_engine_without_a_rule_gets_the_widest_and_says_so():
     assert "no rule of lm-studio" in said(taken)
 
 
+def test_starts_on_apple_silicon_say_nothing_of_a_cuda_card():
+    taken = workspace(start("mlx-lm", None, "h100_sxm"))
+    assert taken.note == "no start of mlx-lm on cuda: the widest of the others"
+    assert taken.high > workspace(start("vllm", None, "h100_sxm")).low
+    assert workspace(start("mlx-lm", None, "m4_max_128")).high == round(5.36 * GIB)
+
+
 def test_every_rule_of_the_data_is_followed_and_every_row_is_an_engine_s():
     named = {f.value.value for f in FACTS.memory.allocators if f.key == "budget"}
     assert named == set(RULES)

@@ -92,6 +92,7 @@ class WorkspaceRow(Record):
     """What one start of a server took on a device beside weights and cache, part by part, in GiB.
 
     ``release`` is empty where the source names none. A part that was not printed is None.
+    ``backend`` is said where starts on another say nothing.
     ``vocabulary`` and ``sequences`` are what the sampler's buffers were made for, ``bound_by`` is
     what the peak was taken by.
     """
@@ -100,6 +101,7 @@ class WorkspaceRow(Record):
     release: str = ""
     model: str
     devices: int = Field(ge=1)
+    backend: str = ""
     batched_tokens: int | None = None
     sequences: int | None = None
     vocabulary: int | None = None
@@ -128,12 +130,15 @@ class MemoryFacts(Record):
     allocators: list[AllocatorFact]
     workspaces: list[WorkspaceRow] = []
 
-    def starts(self, engine: str, part: Part, several: bool) -> list[WorkspaceRow]:
+    def starts(
+        self, engine: str, part: Part, several: bool, backend: str = ""
+    ) -> list[WorkspaceRow]:
         """Return the starts of an engine that printed a part, on one device or on several.
 
         Where none has as many devices those of any number stand in.
         """
-        found = [r for r in self.workspaces if r.engine == engine and getattr(r, part) is not None]
+        found = [r for r in self.workspaces if r.engine == engine and getattr(r, part) is not None
+                 and r.backend in ("", backend)]  # fmt: skip
         return [r for r in found if (r.devices > 1) is several] or found
 
     def kv_format(self, name: str) -> KvFormat | None:

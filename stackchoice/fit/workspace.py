@@ -79,7 +79,7 @@ class Start:
     def starts(self, part: Part, engine: str | None = None) -> list[WorkspaceRow]:
         """Return the starts that printed a part: of an engine, of this one's where not given."""
         engine = engine or self.asked.fact("starts_like") or self.asked.engine
-        return self.asked.memory.starts(engine, part, self.devices > 1)
+        return self.asked.memory.starts(engine, part, self.devices > 1, self.machine.backend)
 
     def seen(self, *parts: Part, engine: str | None = None) -> Ends:
         """Return the least and the most that starts took for these parts; nothing where unseen."""
@@ -159,10 +159,17 @@ def _margin(start: Start) -> Ends:
     return low, high + float(start.asked.need("fit_margin_mib")) / 1024
 
 
+def _nothing_kept(start: Start) -> Ends:
+    """What starts took; UnknownRuleError where none was seen on such a machine."""
+    if not start.starts("activation"):
+        raise UnknownRuleError(f"no start of {start.asked.engine} on {start.machine.backend}")
+    return start.seen("activation", "context")
+
+
 RULES: dict[str, Callable[[Start], Ends]] = {
     "share_of_all": _of_all, "reserve": _of_free, "share_of_free": _of_free,
     "share_of_rest": _of_rest, "margin": _margin,
-    "nothing_kept": lambda start: start.seen("activation", "context"),
+    "nothing_kept": _nothing_kept,
 }  # fmt: skip
 
 
@@ -182,8 +189,10 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
     rule = str(start.rule.value)
     try:
         ends = RULES[rule](start)
-    except (KeyError, UnknownRuleError, UnknownCacheError):
-        return _of_any(start, end)
+    except KeyError:
+        return _of_any(start, end, f"no rule of {start.asked.engine} is known")
+    except (UnknownRuleError, UnknownCacheError) as unknown:
+        return _of_any(start, end, str(unknown))
     counted = {id(row) for part in ("activation", "other", "graphs", "context")
                for row in start.starts(part)}  # fmt: skip
     evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
@@ -222,8 +231,8 @@ def said(size: Datum[int], devices: int = 1) -> str:
     return f"workspace {ends} a device ({size.evidence.value}: {size.note})"
 
 
-def _of_any(start: Start, end: float) -> Datum[int]:
-    """Return the widest of the engines whose rule is known, for one whose rule is not."""
+def _of_any(start: Start, end: float, why: str) -> Datum[int]:
+    """Return the widest of the engines whose own is known, for one whose own is not."""
     engines = sorted(
         {f.engine for f in start.asked.memory.allocators if f.key == "budget"}
         - {start.asked.engine}
@@ -240,5 +249,4 @@ def _of_any(start: Start, end: float) -> Datum[int]:
         for engine in engines
     ]
     found = widest((workspace(like) for like in likes), end)
-    note = f"no rule of {start.asked.engine} is known: the widest of the others"
-    return found.model_copy(update={"note": note})
+    return found.model_copy(update={"note": f"{why}: the widest of the others"})
