@@ -9,16 +9,16 @@ starts printed (``data/workspace.yaml``).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
-from stackchoice.facts.allocation import Part, WorkspaceRow
+from stackchoice.facts.allocation import Part, Starts
 from stackchoice.facts.datum import Datum, Evidence, sure, weakest
 from stackchoice.facts.records import Machine
 from stackchoice.fit.admission import with_device
 from stackchoice.fit.allocators import sglang
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.config import read, text_config
+from stackchoice.fit.config import read
 from stackchoice.fit.memory import GB, GIB, usable_bytes
 from stackchoice.fit.release import read_release
 
@@ -76,15 +76,20 @@ class Start:
         share = float(share or self.asked.need(key))
         return share, share
 
-    def starts(self, part: Part, engine: str | None = None) -> list[WorkspaceRow]:
-        """Return the starts that printed a part: of an engine, of this one's where not given."""
-        engine = engine or self.asked.fact("starts_like") or self.asked.engine
-        return self.asked.memory.starts(engine, part, self.devices > 1, self.machine.backend)
+    def starts(self, part: Part, engine: str | None = None) -> Starts:
+        """Return what starts printed for a part: of an engine, of this one's where not given."""
+        return self.asked.memory.starts(engine or self.like, part, self.devices > 1,
+                                        self.machine.backend)  # fmt: skip
+
+    @cached_property
+    def like(self) -> str:
+        """The engine whose starts stand for this one's."""
+        return str(self.asked.fact("starts_like") or self.asked.engine)
 
     def seen(self, *parts: Part, engine: str | None = None) -> Ends:
         """Return the least and the most that starts took for these parts; nothing where unseen."""
-        found = [[sure(getattr(row, part)) for row in self.starts(part, engine)] for part in parts]
-        return sum(min(x, default=0.0) for x in found), sum(max(x, default=0.0) for x in found)
+        found = [self.starts(part, engine) for part in parts]
+        return sum(one.least for one in found), sum(one.most for one in found)
 
     @cached_property
     def profiled(self) -> tuple[int, int]:
@@ -92,9 +97,7 @@ class Start:
 
         The newest release's where the engine is another, or nobody read the release's own.
         """
-        newest = self.asked.model_copy(
-            update={"engine": "vllm", "release": read_release(None, None)}
-        )
+        newest = self.asked.but(engine="vllm", release=read_release(None, None))
         large = self.total >= 70 and "a100" not in self.machine.name.lower()
         tier = "sequences_70_gib" if large else "sequences_other"
         try:
@@ -112,18 +115,14 @@ class Start:
         them, for the run encodes the largest image whatever they are. The sampler was seen to hold
         up to ten copies of 4 bytes for each sequence that may run and each word.
         """
-        rows = [r for r in self.asked.memory.workspaces if r.engine == "vllm" and r.activation]
-        tokens, sequences = self.profiled
-        words = read(text_config(self.asked.config), "vocab_size")
+        peaks, (tokens, sequences) = self.asked.memory.peaks, self.profiled
+        words = read(self.asked.text, "vocab_size")
         if not isinstance(words, int) or words <= 0:
-            words = max(r.vocabulary or 0 for r in rows)
-        layers = [(sure(r.activation), tokens / r.batched_tokens) for r in rows
-                  if r.bound_by == "layers" and r.batched_tokens]  # fmt: skip
-        floor = 1.0 if self.images is not False and "vision_config" in self.asked.config else 0.0
-        copies = max(r.copies or 0.0 for r in rows if r.bound_by == "sampler")
-        return min(size * share for size, share in layers), max(
-            *(size * max(share, floor) for size, share in layers),
-            copies * 4 * sequences * words / GIB,
+            words = peaks.vocabulary
+        image = self.images is not False and "vision_config" in self.asked.config
+        sampler = peaks.copies * 4 * sequences * words / GIB
+        return peaks.least_per_token * tokens, max(
+            peaks.most_per_token * tokens, sampler, peaks.most if image else 0.0
         )
 
 
@@ -161,7 +160,7 @@ def _margin(start: Start) -> Ends:
 
 def _nothing_kept(start: Start) -> Ends:
     """What starts took; UnknownRuleError where none was seen on such a machine."""
-    if not start.starts("activation"):
+    if not start.starts("activation").rows:
         raise UnknownRuleError(f"no start of {start.asked.engine} on {start.machine.backend}")
     return start.seen("activation", "context")
 
@@ -193,8 +192,7 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
         return _of_any(start, end, f"no rule of {start.asked.engine} is known")
     except (UnknownRuleError, UnknownCacheError) as unknown:
         return _of_any(start, end, str(unknown))
-    counted = {id(row) for part in ("activation", "other", "graphs", "context")
-               for row in start.starts(part)}  # fmt: skip
+    counted = frozenset().union(*(start.starts(part).rows for part in get_args(Part)))
     evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
     share = [] if start.shares is None else [f"its share {start.shares[1]:.3g}"]
     seen = [f"{len(counted)} public starts"] if counted else []
@@ -239,13 +237,9 @@ def _of_any(start: Start, end: float, why: str) -> Datum[int]:
     )
     if start.any_engine:
         return Datum[int](note="no rule of the release is known")
-    newest = {"release": read_release(None, None)}
+    newest = read_release(None, None)
     likes = [
-        replace(
-            start,
-            any_engine=True,
-            asked=start.asked.model_copy(update={"engine": engine, **newest}),
-        )
+        replace(start, any_engine=True, asked=start.asked.but(engine=engine, release=newest))
         for engine in engines
     ]
     found = widest((workspace(like) for like in likes), end)
