@@ -34,15 +34,15 @@ SHARES = {
 class Start:
     """One launch on so many devices of a machine. Sizes are of one device, in GiB.
 
-    ``images``: whether the server is to take images (None: nobody said). ``any_engine``: asked for
-    an engine whose own rule is not known.
+    ``images``: whether the server is to take images (None: nobody said), asked where it matters.
+    ``any_engine``: asked for an engine whose own rule is not known.
     """
 
     asked: Launch
     machine: Machine
     devices: int = 1
     weights: float | None = None
-    images: bool | None = None
+    images: Callable[[], bool | None] = lambda: None
     any_engine: bool = False
 
     @cached_property
@@ -70,7 +70,7 @@ class Start:
             low, high = (
                 sglang.memory_fraction(self.asked, self.total, vision=vision,
                                        cuda=self.machine.backend == "cuda")
-                for vision in (self.images is True, self.images is not False)
+                for vision in (self.images() is True, self.images() is not False)
             )  # fmt: skip
             return low, high
         share = float(share or self.asked.need(key))
