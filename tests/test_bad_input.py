@@ -10,6 +10,7 @@ import pytest
 
 from stackchoice.choose import decide
 from stackchoice.confirm import Passport
+from stackchoice.confirm.host import born
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import load_facts
 from stackchoice.kernels import engine_wall
@@ -159,6 +160,10 @@ def test_a_table_of_rates_with_one_endless_field(tmp_path):
     assert "is no CSV of rates" in refused(own_rates, path)
 
 
+def test_a_process_that_cannot_be_is_none():
+    assert born(-1) is born(0) is born(10**20) is None
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -186,6 +191,13 @@ def test_a_table_of_rates_with_one_endless_field(tmp_path):
         (["nonsense"], "No such command 'nonsense'; see"),
         (["decide", "json-chat", "--releases", ""], "engine '' is not in the fact base"),
         (["decide", "json-chat", "--against", "", "--run"], "ask for one"),
+        (["sweep", "--knob", "slots=1,5000"], "context_tokens 2048: 5000 slots share it"),
+        (["sweep", "--knob", "port=1,2", "--command", "e {port}", "--model", "m"], "knob 'port'"),
+        (
+            "sweep --knob a=1,2 --model m --key-variable NO_SUCH_KEY --url a=1@http://127.0.0.1:9 "
+            "--url a=2@http://127.0.0.1:9".split(),
+            "'NO_SUCH_KEY': this environment variable is not set",
+        ),
         (["facts", "--own", "\x1b[31mred"], "\\x1b[31mred: no such folder"),
     ],
 )

@@ -81,6 +81,13 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
     assert (taken.low < taken.high) is wide
 
 
+def test_a_reserve_above_the_memory_takes_all_of_it():
+    """64 small cards: the reserve for so many devices alone is above 12 GB of one."""
+    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=64))
+    each = usable_bytes(FACTS.machines["rtx_3060_12"], 1).value
+    assert taken.low == taken.value == taken.high == 64 * each
+
+
 def test_a_share_of_the_rest_falls_with_the_weights():
     light, heavy = (
         workspace(start("tensorrt-llm", None, "h100_sxm", weights=w)).value for w in (10.0, 60.0)
@@ -118,7 +125,7 @@ def test_what_fits_at_the_least_alone_is_counted_apart():
 
 @given(
     engine=st.sampled_from(sorted(FACTS.engines)), machine=st.sampled_from(sorted(FACTS.machines)),
-    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8]),
+    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8, 64]),
     end=st.floats(0, 1),
 )  # fmt: skip
 @settings(deadline=None, max_examples=60)
@@ -128,4 +135,5 @@ def test_the_ends_are_in_order_and_below_the_memory_there_is(engine, machine, mo
         assert FACTS.machines[machine].memory_gb.value is None
         return
     assert 0 <= taken.low <= taken.value <= taken.high
+    assert taken.high <= usable_bytes(FACTS.machines[machine], tp).value + tp
     assert widest([taken, taken]).high == taken.high
