@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from odd_server import DONE, STREAM_HEAD, chunk, event, http, refusal, words
 
 from stackchoice.load.reading import read_sample
-from stackchoice.load.records import Failure, Sample
+from stackchoice.load.records import Failure, Sample, Usage
 from stackchoice.load.untrusted import visible
 from stackchoice.load.wire import Exchange, Problem
 
@@ -228,6 +228,28 @@ def test_wrong_types_are_unknown_not_a_crash(strange: dict) -> None:
     sample = timed(STREAM_HEAD, *words(2), event(strange), STOP, DONE)
     assert sample.failure is None
     assert (sample.completion_tokens, sample.prompt_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("last", "usage"),
+    [
+        ({"timings": {"predicted_n": 4}}, Usage.REPORTED),
+        ({"timings": {"predicted_n": 7}}, Usage.CONTRADICTED),
+        ({"timings": {"predicted_n": "four"}}, Usage.REPORTED),
+    ],
+)
+def test_a_count_is_held_against_the_engines_own_timings(last: dict, usage: Usage) -> None:
+    counts = {"completion_tokens": 4, "prompt_tokens": 9}
+    sample = timed(STREAM_HEAD, *words(4), STOP, event({"choices": [], "usage": counts, **last}))
+    assert (sample.failure, sample.usage) == (None, usage)
+
+
+def test_a_count_is_held_against_what_was_counted_chunk_by_chunk() -> None:
+    each = [chunk({"content": "w "}, usage={"completion_tokens": n}) for n in (1, 2, 5)]
+    sample = timed(
+        STREAM_HEAD, *each, STOP, event({"choices": [], "usage": {"completion_tokens": 3}})
+    )
+    assert (sample.failure, sample.usage) == (None, Usage.CONTRADICTED)
 
 
 def test_half_a_surrogate_pair_can_still_be_written() -> None:

@@ -116,6 +116,14 @@ def test_an_interval_is_over_launches_and_not_over_requests() -> None:
     assert nested([[], []]) is None
 
 
+def test_the_coefficient_of_variation_is_the_greater_scatter_over_the_mean() -> None:
+    # launch means 10, 12, 14 scatter by 2; within launches by 1 throughout
+    found = nested([[9, 10, 11], [11, 12, 13], [13, 14, 15]])
+    assert found.variation == pytest.approx(2 / 12)
+    assert nested([[9, 10, 11]]).variation == pytest.approx(1 / 10)
+    assert nested([[10]]).variation is None
+
+
 def verdict(a: list[list[float]], b: list[list[float]]) -> str:
     return gap(a, b, assumed_scatter=0.05).verdict
 

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from stackchoice.choose.case import Case
-from stackchoice.choose.judge import Check, Failed, first_failure
+from stackchoice.choose.judge import Check, Cites, Failed, compared, first_failure
 from stackchoice.choose.limits import LIMITS, under_limits
 from stackchoice.choose.place import Place
-from stackchoice.choose.site import Site, admitted, site_of
+from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB, usable_bytes
@@ -21,8 +21,7 @@ from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
 
-IN_FLIGHT = "requests a second at the peak x seconds in service; see replicas at the peak"
-AT_PEAK = "the more of the rate under a cap and Erlang's C; see replicas at the peak"
+PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
 #: What the fact base says where it says nothing.
 NOTHING: Datum[Any] = Datum()
 
@@ -220,7 +219,7 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         return
     yield (
         "hardware fit", row.live_sequences > 0,
-        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}"
+        f"does not fit: weights and workspace {leaves(sure(row.pool_bytes))}{takes}"
         + (f"; {beside}" if beside else ""),
         (
             ("weights, bytes", site.artifact.weights_bytes),
@@ -229,16 +228,13 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         ) if row.live_sequences == 0 else (),
     )  # fmt: skip
     if site.live_sequences == 0:
-        yield (
-            "hardware fit", False,
-            f"the quotient gives {row.live_sequences} live sequences, this release's own admission "
-            "none",
-        )  # fmt: skip
+        text = f"the quotient gives {row.live_sequences} live sequences, this release's own"
+        yield "hardware fit", False, f"{text} admission none"
 
 
-def _reckoned(value: float, site: Site, note: str) -> Datum[float]:
+def _compared(site: Site, what: str, there: float, least: float) -> Cites:
     source = site.workspace.source or site.artifact.weights_bytes.source
-    return Datum[float](value=value, evidence=site.row.evidence, note=note, source=source)
+    return compared(what, there, least, evidence=site.row.evidence, source=source, note=PEAK)
 
 
 def _concurrency(site: Site) -> Iterator[Check]:
@@ -252,9 +248,7 @@ def _concurrency(site: Site) -> Iterator[Check]:
             "hardware fit", fast <= holds,
             f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
             "fast end of the speed interval",
-            (("live sequences held", _reckoned(holds, site, "of all replicas, as admitted")),
-             ("in flight at the fast end", _reckoned(round(fast, 1), site, IN_FLIGHT)))
-            if fast > holds else (),
+            _compared(site, "live sequences", holds, round(fast, 1)),
         )  # fmt: skip
     else:
         yield (
@@ -274,9 +268,7 @@ def _rate(site: Site) -> Iterator[Check]:
             "hardware fit", fast <= replicas,
             f"the peak takes {fast} replicas even at the fast end of the interval; the "
             f"machines given hold {replicas}",
-            (("replicas at the fast end", _reckoned(fast, site, AT_PEAK)),
-             ("replicas there", _reckoned(replicas, site, "of the machines given")))
-            if fast > replicas else (),
+            _compared(site, "replicas", replicas, fast),
         )  # fmt: skip
     else:
         yield (
@@ -348,9 +340,3 @@ def _needs(case: Case, engine: Engine) -> Iterator[Check]:
             f"whether {release} can {need.text}" if has is None
             else f"{release} does not {need.text}{first}"
         ), ((need.text, engine.features.get(need.feature, NOTHING)),)  # fmt: skip
-
-
-def _leave(pool_bytes: int) -> str:
-    if pool_bytes < 0:
-        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
-    return f"leave {pool_bytes / GB:,.1f} GB"

@@ -17,6 +17,14 @@ Failed = tuple[Question, str, Cites]
 Failure = tuple[Failed | None, list[str]]
 
 
+def compared(what: str, there: float, least: float, **known: Any) -> Cites:
+    """Return what there is and the least that it takes, where that is more."""
+    return tuple(
+        (f"{what}{end}", Datum[float](value=value, **known))
+        for end, value in ((" there", there), (" at the fast end", least)) if least > there
+    )  # fmt: skip
+
+
 def first_failure(found: Iterable[Check]) -> Failure:
     """Return the first fact that fails, which ends the reading, and what was unknown before it."""
     unknown: list[str] = []

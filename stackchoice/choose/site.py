@@ -33,6 +33,7 @@ from stackchoice.fit import (
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, lightest, replica_launch
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.memory import GB
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -291,3 +292,10 @@ def _replicas(flow: Traffic, replica_per_s: float, slots: int, prefill_s: float)
         tail=flow.tail,
     )  # fmt: skip
     return carrying + flow.spares
+
+
+def leaves(pool_bytes: int) -> str:
+    """Say what weights and workspace leave of the memory, or how far they overflow."""
+    if pool_bytes < 0:
+        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
+    return f"leave {pool_bytes / GB:,.1f} GB"

@@ -285,13 +285,20 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
 
 
 def _counted(stream: _Stream, request: dict[str, Any]) -> tuple[Usage, int | None]:
-    """Judge the server's count: a count that cannot be true leaves the tokens unknown."""
+    """Judge the server's count: a count that cannot be true leaves the tokens unknown.
+
+    It must hold every chunk, what was allowed, what the server counted chunk by chunk (vLLM) and
+    what it counted for its own timings (llama.cpp).
+    """
     completion = count_of(stream.usage.get("completion_tokens"))
     if completion is None:
         return Usage.MISSING, None
     asked = count_of(request.get("max_tokens"))
     too_few = len(stream.tokens) > completion + _FLUSHED_CHUNKS or (completion == 0 < len(
         stream.tokens))  # fmt: skip
-    if too_few or (asked is not None and completion > asked + 1):
+    too_many = asked is not None and completion > asked + 1
+    counted = max((count for _, count in stream.counted), default=0)
+    timed = count_of(stream.timings.get("predicted_n"))
+    if too_few or too_many or counted > completion or timed not in (None, completion):
         return Usage.CONTRADICTED, None
     return Usage.REPORTED, completion

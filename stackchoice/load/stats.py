@@ -24,6 +24,8 @@ class Nested(Record):
     between_sd, within_sd
         Standard deviation of launch means, and pooled within launches; None where there is only one
         of a kind.
+    variation
+        Coefficient of variation: the greater of the two over the mean.
     """
 
     mean: float
@@ -34,6 +36,7 @@ class Nested(Record):
     repetitions: int
     between_sd: float | None = None
     within_sd: float | None = None
+    variation: float | None = None
     evidence: Evidence = Evidence.MEASURED
 
 
@@ -58,6 +61,7 @@ def nested(values: Sequence[Sequence[float]]) -> Nested | None:
     freedom = sum(len(group) - 1 for group in groups)
     squares = sum((v - m) ** 2 for g, m in zip(groups, means, strict=True) for v in g)
     within = math.sqrt(squares / freedom) if freedom else None
+    known = [sd for sd in (between, within) if sd is not None]
     half: float | None = None
     over: Literal["launches", "repetitions", "nothing"] = "nothing"
     if between is not None:
@@ -71,6 +75,7 @@ def nested(values: Sequence[Sequence[float]]) -> Nested | None:
         high=None if half is None else mean + half,
         over=over, launches=len(groups), repetitions=sum(map(len, groups)),
         between_sd=between, within_sd=within,
+        variation=max(known) / mean if known and mean else None,
     )  # fmt: skip
 
 

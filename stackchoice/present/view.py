@@ -28,8 +28,8 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = Path(__file__).with_name("view.js")
-    shown: traitlets.Dict[str, Any] = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
-    specs: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    shown: Any = traitlets.Dict({"bare": "", "pictures": []}).tag(sync=True)
+    specs: Any = traitlets.Dict().tag(sync=True)
 
     def __init__(self) -> None:
         drawing()
