@@ -81,11 +81,11 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
     assert (taken.low < taken.high) is wide
 
 
-def test_a_reserve_above_the_memory_takes_all_of_it():
-    """64 small cards: the reserve for so many devices alone is above 12 GB of one."""
-    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=64))
-    each = usable_bytes(FACTS.machines["rtx_3060_12"], 1).value
-    assert taken.low == taken.value == taken.high == 64 * each
+@pytest.mark.parametrize(("tp", "gib"), [(64, 11.0), (1, 0.1)])
+def test_a_reserve_above_the_memory_takes_all_of_it(tp, gib):
+    """For 64 devices the reserve alone is above 12 GB; the driver's context is above 0.1 GiB."""
+    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=tp, gib=gib))
+    assert taken.low == taken.value == taken.high == round(gib * GIB) * tp
 
 
 def test_a_share_of_the_rest_falls_with_the_weights():

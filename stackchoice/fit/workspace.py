@@ -124,7 +124,7 @@ def _of_free(start: Start) -> Ends:
     """``share x (total - context)`` holds weights and cache, and what an architecture reserves."""
     reserved, context = start.seen("activation"), start.seen("context", engine="vllm")
     low, high = (
-        start.total - share * (start.total - gone) + own
+        start.total - max(0.0, share) * max(0.0, start.total - gone) + own
         for share, gone, own in zip(sure(start.shares), context, reserved, strict=True)
     )
     return low, high
