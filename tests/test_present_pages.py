@@ -118,7 +118,9 @@ def test_a_picture_in_a_notebook_has_its_numbers_as_a_frame(decision):
     assert len(frame_of(cost_chart(decision.cost)[0])) == 9
 
 
-def test_live_sequences_fall_with_length_as_each_release_admits(decision, facts):
+@pytest.mark.parametrize("name", ["json-chat", "shared-prefix", "apple-one-user"])
+def test_live_sequences_fall_with_length_as_each_release_admits(name, facts):
+    decision = decide(load_scenario(name), facts)
     chart, spoken = length_chart(decision, facts)
     frame = frame_of(chart)
     for engine, group in frame.groupby("engine"):
