@@ -26,7 +26,7 @@ def start(
     asked = launch(
         engine, release, FACTS.models[model].config.value, tp=tp, settings=own, facts=FACTS
     )
-    return Start(asked, card, tp, weights, images)
+    return Start(asked, card, tp, weights, lambda: images)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.judge import Check, Cites, Failed, compared, first_failure
 from stackchoice.choose.limits import LIMITS, under_limits
 from stackchoice.choose.place import Place
-from stackchoice.choose.site import Site, admitted, site_of
+from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
 from stackchoice.fit.memory import GB, usable_bytes
@@ -221,7 +221,7 @@ def _memory(case: Case, site: Site) -> Iterator[Check]:
         return
     yield (
         "hardware fit", row.live_sequences > 0,
-        f"does not fit: weights and workspace {_leave(sure(row.pool_bytes))}{takes}"
+        f"does not fit: weights and workspace {leaves(sure(row.pool_bytes))}{takes}"
         + (f"; {beside}" if beside else ""),
         (
             ("weights, bytes", site.artifact.weights_bytes),
@@ -342,9 +342,3 @@ def _needs(case: Case, engine: Engine) -> Iterator[Check]:
             f"whether {release} can {need.text}" if has is None
             else f"{release} does not {need.text}{first}"
         ), ((need.text, engine.features.get(need.feature, NOTHING)),)  # fmt: skip
-
-
-def _leave(pool_bytes: int) -> str:
-    if pool_bytes < 0:
-        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
-    return f"leave {pool_bytes / GB:,.1f} GB"

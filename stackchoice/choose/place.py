@@ -4,17 +4,19 @@ And what an engine takes there of the memory, whatever it serves.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from stackchoice.choose.case import Case
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit import CacheLayout, usable_bytes
-from stackchoice.fit.admissions import replica_launch, workspaces_of
+from stackchoice.fit.admissions import replica_launch
+from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import held_layout
 from stackchoice.fit.cures import DEVICES
-from stackchoice.fit.memory import GB
-from stackchoice.fit.workspace import Start
+from stackchoice.fit.memory import GB, GIB
+from stackchoice.fit.workspace import Start, workspace
 from stackchoice.scenario import MachineChoice
 
 
@@ -72,25 +74,39 @@ def workspaces(place: Place, case: Case, *engines: str, own: bool = False) -> di
     if stated is not None:
         taken = stated_size(stated.workspace_gb, stated.origin)
         return dict.fromkeys(engines or case.facts.engines, taken)
+    runs = engines or tuple(
+        e.id for e in case.facts.engines.values() if e.runs_on(place.machine.backend) is not False
+    )
     return case.recall(
         ("workspaces", place.number, engines),
-        lambda here: workspaces_of(
-            place.model.config.value or {}, place.machine, devices=place.devices,
-            facts=here.facts, weights_bytes=place.artifact.weights_bytes.value,
-            images=here["workload.images"], end=here.assumed("workspace_end"), engines=engines,
-            settings=_at_once(place, here),
+        lambda here: {
+            engine: workspace(start_of(place, here.facts.engines[engine], here),
+                              end=here.assumed("workspace_end"))
+            for engine in runs
+        },
+    )  # fmt: skip
+
+
+def launch_of(place: Place, engine: Engine, case: Case) -> Launch:
+    """Return the launch of an engine's newest release on a replica, by its defaults."""
+    return case.recall(
+        ("launch", engine.id, place.devices),
+        lambda here: replica_launch(
+            engine.id, engine.latest.version, place.model.config.value or {},
+            devices=place.devices, facts=here.facts,
         ),
     )  # fmt: skip
 
 
 def start_of(place: Place, engine: Engine, case: Case) -> Start:
     """Return the launch of an engine at a place as its workspace is asked for."""
+    weights = place.artifact.weights_bytes.value
     return Start(
-        replica_launch(
-            engine.id, engine.latest.version, place.model.config.value or {}, devices=place.devices,
-            facts=case.facts, settings=_at_once(place, case),
-        ),
-        place.machine, place.devices, images=case["workload.images"],
+        launch_of(place, engine, case).but(settings=case.recall(
+            ("at once", place.number), partial(_at_once, place)
+        )), place.machine,
+        place.devices, None if weights is None else weights / place.devices / GIB,
+        images=lambda: case["workload.images"],
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from stackchoice.capacity import replicas_at_peak
 from stackchoice.choose.case import Case
 from stackchoice.choose.place import (
     Place,
+    launch_of,
     layout_of,
     places,
     replica_sizes,
@@ -31,8 +32,9 @@ from stackchoice.fit import (
     usable_bytes,
 )
 from stackchoice.fit.admission import Admission
-from stackchoice.fit.admissions import admit_replica, lightest, replica_launch
+from stackchoice.fit.admissions import admit_replica, lightest
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.memory import GB
 from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
@@ -165,29 +167,24 @@ def admitted(site: Site, engine: Engine, case: Case) -> Site:
 
     Where the release has no sourced admission rule the quotient stays, and says so.
     """
-    devices, pool = site.devices, site.row.pool_bytes
-    roomy = site.row.pool_with(site.workspace, least=True)
-    config = site.model.config.value or {}
-    asked = case.recall(
-        ("launch", engine.id, devices),
-        lambda here: replica_launch(
-            engine.id, engine.latest.version, config, devices=devices, facts=here.facts
-        ),
-    )
-    admission, at_most = (
-        case.recall(
-            ("admission", engine.id, site.number, size), partial(_admission, site, asked, size)
+    asked = launch_of(site, engine, case)
+
+    def admits(pool: int | None, quotient: int | None) -> tuple[Admission | None, int | None]:
+        found = case.recall(
+            ("admission", engine.id, site.number, pool), partial(_admission, site, asked, pool)
         )
-        for size in (pool, roomy)
-    )
-    admits, most = (one.live_sequences if one else None for one in (admission, at_most))
+        own = found.live_sequences if found else None
+        return found, quotient if own is None else own
+
+    admission, live = admits(site.row.pool_bytes, site.row.live_sequences)
+    roomy = site.row.pool_with(site.workspace, least=True)
     return replace(
         site,
         engine=engine.id,
         admission=admission,
-        live_sequences=site.row.live_sequences if admits is None else admits,
-        most_sequences=site.row.most_sequences if most is None else most,
-        reuse=case.recall(("reuse", engine.id, devices), lambda _: _reuse(asked)),
+        live_sequences=live,
+        most_sequences=None if live else admits(roomy, site.row.most_sequences)[1],
+        reuse=case.recall(("reuse", engine.id, site.devices), lambda _: _reuse(asked)),
     )
 
 
@@ -291,3 +288,10 @@ def _replicas(flow: Traffic, replica_per_s: float, slots: int, prefill_s: float)
         tail=flow.tail,
     )  # fmt: skip
     return carrying + flow.spares
+
+
+def leaves(pool_bytes: int) -> str:
+    """Say what weights and workspace leave of the memory, or how far they overflow."""
+    if pool_bytes < 0:
+        return f"are {-pool_bytes / GB:,.1f} GB too large for the memory"
+    return f"leave {pool_bytes / GB:,.1f} GB"

@@ -4,12 +4,13 @@ Which release follows which rule is data; ``fit/`` holds the rules that these na
 """
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from itertools import product
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, Field
 
-from stackchoice.facts.datum import Datum, Record, Source
+from stackchoice.facts.datum import Datum, Record, Source, sure
 
 Scalar = float | int | bool | str
 
@@ -119,6 +120,26 @@ class WorkspaceRow(Record):
         return self.activation * 2**30 / (4 * self.sequences * self.vocabulary)
 
 
+class Starts(NamedTuple):
+    """The least and the most GiB of a device that starts printed for a part, and which did."""
+
+    least: float
+    most: float
+    rows: frozenset[int]
+
+
+NO_STARTS = Starts(0.0, 0.0, frozenset())
+
+
+class Peaks(NamedTuple):
+    """Peaks of profiling runs: the layers' in GiB a batched token, the sampler's in copies."""
+
+    least_per_token: float
+    most_per_token: float
+    copies: float
+    vocabulary: int
+
+
 class MemoryFacts(Record):
     """Everything above, with look-ups."""
 
@@ -128,13 +149,40 @@ class MemoryFacts(Record):
     allocators: list[AllocatorFact]
     workspaces: list[WorkspaceRow] = []
 
-    def starts(self, engine: str, part: Part, several: bool) -> list[WorkspaceRow]:
-        """Return the starts of an engine that printed a part, on one device or on several.
+    def starts(self, engine: str, part: Part, several: bool) -> Starts:
+        """Return what starts of an engine printed for a part, on one device or on several.
 
         Where none has as many devices those of any number stand in.
         """
-        found = [r for r in self.workspaces if r.engine == engine and getattr(r, part) is not None]
-        return [r for r in found if (r.devices > 1) is several] or found
+        return self._starts.get((engine, part, several), NO_STARTS)
+
+    @cached_property
+    def _starts(self) -> dict[tuple[str, str, bool], Starts]:
+        found: dict[tuple[str, str, bool], Starts] = {}
+        for engine, part in product({row.engine for row in self.workspaces}, get_args(Part)):
+            rows = [
+                (number, row.devices > 1, size)
+                for number, row in enumerate(self.workspaces)
+                if row.engine == engine and (size := getattr(row, part)) is not None
+            ]
+            for several in (False, True) if rows else ():
+                taken = [row for row in rows if row[1] is several] or rows
+                sizes = [size for _, _, size in taken]
+                rows_of = frozenset(number for number, _, _ in taken)
+                found[engine, part, several] = Starts(min(sizes), max(sizes), rows_of)
+        return found
+
+    @cached_property
+    def peaks(self) -> Peaks:
+        """What vLLM's profiling runs were seen to hold at their peak."""
+        rows = [row for row in self.workspaces if row.engine == "vllm" and row.activation]
+        tokens = [sure(row.activation) / row.batched_tokens for row in rows
+                  if row.bound_by == "layers" and row.batched_tokens]  # fmt: skip
+        return Peaks(
+            min(tokens), max(tokens),
+            max(row.copies or 0.0 for row in rows if row.bound_by == "sampler"),
+            max(row.vocabulary or 0 for row in rows),
+        )  # fmt: skip
 
     def kv_format(self, name: str) -> KvFormat | None:
         """Return the cache format of that id or alias."""

@@ -65,7 +65,7 @@ def launch(
     """
     facts = facts or load_facts()
     engine = facts.engines.get(engine_id)
-    return Launch(
+    return Launch.model_construct(
         engine=engine_id, release=read_release(release, engine), config=config,
         settings=settings or {}, memory=facts.memory, **rest,
     )  # fmt: skip
@@ -150,7 +150,7 @@ def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
 
 def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     pools = sglang.pools(asked, pool)
-    windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
+    windows = [g.window_tokens for g in asked.own_layout.groups if g.window_tokens]
     notes = []
     if pools.slots is not None:
         notes.append(f"{pools.slots} state slots, {pools.slots_per_request} a running request")
@@ -203,7 +203,7 @@ def counter(asked: Launch, context: int) -> Callable[[int], int]:
         each = plan.request_blocks(context)
         return lambda pool: int(plan.pool_blocks(pool) / each)
     if rule == "token_pool":
-        windows = [g.window_tokens for g in asked.layout().groups if g.window_tokens]
+        windows = [g.window_tokens for g in asked.own_layout.groups if g.window_tokens]
         widest = max(windows, default=None)
         kept: dict[int, Any] = {}
 

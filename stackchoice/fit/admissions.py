@@ -53,8 +53,7 @@ class AdmissionRow(Counted):
 
 def workspaces_of(
     config: dict[str, Any], machine: Machine, *, devices: int, facts: Facts,
-    weights_bytes: int | None, images: bool | None = None, end: float = 1.0,
-    settings: dict[str, Any] | None = None, engines: Iterable[str] | None = None,
+    weights_bytes: int | None, engines: Iterable[str] | None = None,
 ) -> dict[str, Datum[int]]:  # fmt: skip
     """Return what each engine's newest release takes of a replica beside weights and cache.
 
@@ -62,16 +61,12 @@ def workspaces_of(
     """
     runs = [e.id for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     weights = None if weights_bytes is None else weights_bytes / devices / GIB
-    return {
-        engine: workspace(
-            Start(
-                replica_launch(engine, facts.engines[engine].latest.version, config,
-                               devices=devices, facts=facts, settings=settings),
-                machine, devices, weights, images,
-            ), end=end,
-        )
+    asked = {
+        engine: replica_launch(engine, facts.engines[engine].latest.version, config,
+                               devices=devices, facts=facts)
         for engine in engines or runs
     }  # fmt: skip
+    return {e: workspace(Start(one, machine, devices, weights)) for e, one in asked.items()}
 
 
 def lightest(

@@ -10,6 +10,7 @@ from stackchoice.facts.datum import Datum, Evidence, Record, sure, weakest
 from stackchoice.facts.records import Machine
 
 GB = 10**9
+Bytes = Datum[int]  # looked up once: sizes are made at every step
 GIB = 2**30
 
 
@@ -138,8 +139,8 @@ def usable_bytes(machine: Machine, devices: int) -> Datum[int]:
 
 def _scaled(datum: Datum[float], factor: int) -> Datum[int]:
     if datum.value is None:
-        return Datum[int](note=datum.note)
-    return Datum[int](
+        return Bytes(note=datum.note)
+    return Bytes(
         value=round(datum.value * factor), evidence=datum.evidence, source=datum.source,
         note=datum.note,
     )  # fmt: skip

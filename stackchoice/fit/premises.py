@@ -92,7 +92,7 @@ def check_premises(
     plan, length = vllm.plan(launch), launch.context_tokens
     premises = [
         _premise(name, *reading, printed_tokens, memory_gib, concurrency)
-        for name, reading in readings(plan, launch.layout(), length).items()
+        for name, reading in readings(plan, launch.own_layout, length).items()
     ]
     standing = [p for p in premises if p.stands]
     alike = len(standing) > 1 and len({(p.block_bytes, p.implied_gib) for p in standing}) == 1

@@ -6,6 +6,7 @@ text names; else days.
 """
 
 import re
+from functools import cached_property
 
 from packaging.version import InvalidVersion, Version
 
@@ -38,7 +39,7 @@ class Release(Record):
     text: str
     order: str | None = None
 
-    @property
+    @cached_property
     def version(self) -> Version | None:
         """What is compared with ``since`` in the fact base."""
         return None if self.order is None else release_order(self.order)

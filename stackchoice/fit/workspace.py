@@ -9,16 +9,16 @@ starts printed (``data/workspace.yaml``).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
-from stackchoice.facts.allocation import Part, WorkspaceRow
+from stackchoice.facts.allocation import Part, Starts
 from stackchoice.facts.datum import Datum, Evidence, sure, weakest
 from stackchoice.facts.records import Machine
 from stackchoice.fit.admission import with_device
 from stackchoice.fit.allocators import sglang
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.config import read, text_config
+from stackchoice.fit.config import read
 from stackchoice.fit.memory import GB, GIB, usable_bytes
 from stackchoice.fit.release import read_release
 
@@ -34,15 +34,15 @@ SHARES = {
 class Start:
     """One launch on so many devices of a machine. Sizes are of one device, in GiB.
 
-    ``images``: whether the server is to take images (None: nobody said). ``any_engine``: asked for
-    an engine whose own rule is not known.
+    ``images``: whether the server is to take images (None: nobody said), asked where it matters.
+    ``any_engine``: asked for an engine whose own rule is not known.
     """
 
     asked: Launch
     machine: Machine
     devices: int = 1
     weights: float | None = None
-    images: bool | None = None
+    images: Callable[[], bool | None] = lambda: None
     any_engine: bool = False
 
     @cached_property
@@ -70,21 +70,25 @@ class Start:
             low, high = (
                 sglang.memory_fraction(self.asked, self.total, vision=vision,
                                        cuda=self.machine.backend == "cuda")
-                for vision in (self.images is True, self.images is not False)
+                for vision in (self.images() is True, self.images() is not False)
             )  # fmt: skip
             return low, high
         share = float(share or self.asked.need(key))
         return share, share
 
-    def starts(self, part: Part, engine: str | None = None) -> list[WorkspaceRow]:
-        """Return the starts that printed a part: of an engine, of this one's where not given."""
-        engine = engine or self.asked.fact("starts_like") or self.asked.engine
-        return self.asked.memory.starts(engine, part, self.devices > 1)
+    def starts(self, part: Part, engine: str | None = None) -> Starts:
+        """Return what starts printed for a part: of an engine, of this one's where not given."""
+        return self.asked.memory.starts(engine or self.like, part, self.devices > 1)
+
+    @cached_property
+    def like(self) -> str:
+        """The engine whose starts stand for this one's."""
+        return str(self.asked.fact("starts_like") or self.asked.engine)
 
     def seen(self, *parts: Part, engine: str | None = None) -> Ends:
         """Return the least and the most that starts took for these parts; nothing where unseen."""
-        found = [[sure(getattr(row, part)) for row in self.starts(part, engine)] for part in parts]
-        return sum(min(x, default=0.0) for x in found), sum(max(x, default=0.0) for x in found)
+        found = [self.starts(part, engine) for part in parts]
+        return sum(one.least for one in found), sum(one.most for one in found)
 
     @cached_property
     def peak(self) -> Ends:
@@ -95,21 +99,18 @@ class Start:
         """
         asked = self.asked
         if asked.engine != "vllm":
-            newest = {"engine": "vllm", "release": read_release(None, None)}
-            asked = asked.model_copy(update=newest)
-        rows = [r for r in asked.memory.workspaces if r.engine == "vllm" and r.activation]
+            asked = asked.but(engine="vllm", release=read_release(None, None))
+        peaks = asked.memory.peaks
         tokens = int(with_device(asked, self.machine).settings["max_num_batched_tokens"])
         large = self.total >= 70 and "a100" not in self.machine.name.lower()
         sequences = asked.settings.get("max_num_seqs") or asked.need(
             "sequences_70_gib" if large else "sequences_other"
         )
-        words = read(text_config(asked.config), "vocab_size")
+        words = read(asked.text, "vocab_size")
         if not isinstance(words, int) or words <= 0:
-            words = max(r.vocabulary or 0 for r in rows)
-        layers = [sure(r.activation) * tokens / r.batched_tokens for r in rows
-                  if r.bound_by == "layers" and r.batched_tokens]  # fmt: skip
-        copies = max(r.copies or 0.0 for r in rows if r.bound_by == "sampler")
-        return min(layers), max(*layers, copies * 4 * sequences * words / GIB)
+            words = peaks.vocabulary
+        sampler = peaks.copies * 4 * sequences * words / GIB
+        return peaks.least_per_token * tokens, max(peaks.most_per_token * tokens, sampler)
 
 
 def _of_all(start: Start) -> Ends:
@@ -169,8 +170,7 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
         ends = RULES[rule](start)
     except (KeyError, UnknownRuleError, UnknownCacheError):
         return _of_any(start, end)
-    counted = {id(row) for part in ("activation", "other", "graphs", "context")
-               for row in start.starts(part)}  # fmt: skip
+    counted = frozenset().union(*(start.starts(part).rows for part in get_args(Part)))
     evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
     share = [] if start.shares is None else [f"{SHARES[rule]} {start.shares[1]:.3g}"]
     seen = [f"{len(counted)} public starts"] if counted else []
@@ -217,13 +217,9 @@ def _of_any(start: Start, end: float) -> Datum[int]:
     )
     if start.any_engine:
         return Datum[int](note="no rule of the release is known")
-    newest = {"release": read_release(None, None)}
+    newest = read_release(None, None)
     likes = [
-        replace(
-            start,
-            any_engine=True,
-            asked=start.asked.model_copy(update={"engine": engine, **newest}),
-        )
+        replace(start, any_engine=True, asked=start.asked.but(engine=engine, release=newest))
         for engine in engines
     ]
     found = widest((workspace(like) for like in likes), end)

@@ -51,7 +51,7 @@ def cells(
     if launch.family in ("compressed", "indexed", "block_indexed"):
         raise UnknownRuleError(f"{launch.engine}'s cache of sparse attention was not read")
     launch.refuse_mixed_index()
-    layout, padding = launch.layout(), launch.need("cell_padding")
+    layout, padding = launch.own_layout, launch.need("cell_padding")
     streams = 1 if unified else sequences
     if launch.need("slots_multiply_context"):
         context *= sequences

@@ -12,7 +12,7 @@ from typing import Any
 
 from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch, blocks
-from stackchoice.fit.config import counted, need, text_config
+from stackchoice.fit.config import counted, need
 
 FLOAT32_BYTES = 4
 
@@ -22,7 +22,7 @@ def packed_groups(launch: Launch, block: int) -> tuple[list[dict[str, Any]], int
 
     UnknownRuleError for a cache type or pages that nobody read.
     """
-    memory, text = launch.memory, text_config(launch.config)
+    memory, text = launch.memory, launch.text
     form = memory.kv_format("fp8_ds_mla")
     if (launch.kv_dtype or "fp8") not in ("fp8", "fp8_e4m3", "fp8_ds_mla") or form is None:
         raise UnknownRuleError(f"cache type {launch.kv_dtype!r}: only the 8-bit record was read")

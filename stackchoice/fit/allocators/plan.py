@@ -1,5 +1,7 @@
 """What every allocator is asked with, and the words for what it answers."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 
@@ -62,10 +64,15 @@ class Launch(Record):
         """
         names = ("max_model_len", "context_length", "num_ctx", "n_ctx", "max_seq_len")
         stated = next((self.settings[n] for n in names if self.settings.get(n)), None)
-        length = stated or text_config(self.config).get("max_position_embeddings")
+        length = stated or self.text.get("max_position_embeddings")
         if not length:
             raise UnknownRuleError("neither max_model_len nor max_position_embeddings is given")
         return int(length)
+
+    @cached_property
+    def text(self) -> dict[str, Any]:
+        """The language model's part of the config."""
+        return text_config(self.config)
 
     @cached_property
     def layers(self) -> list[Layers]:
@@ -78,7 +85,7 @@ class Launch(Record):
         kinds = {row.kind for row in self.layers}
         if "compressed" in kinds:
             return "compressed"
-        if layer_counts(text_config(self.config)).get("recurrent"):
+        if layer_counts(self.text).get("recurrent"):
             return "hybrid"
         if any(row.window_tokens for row in self.layers):
             return "sliding"
@@ -124,13 +131,27 @@ class Launch(Record):
 
     def _expands(self) -> bool:
         """Whether this release stores the keys and values of a latent, not the latent."""
-        text = text_config(self.config)
+        text = self.text
         if not text.get("kv_lora_rank") or text.get("use_mla") is False:
             return False
         return bool(self.need("latent_cache", str(text.get("model_type") or "")) == "expanded")
 
+    def but(self, **changes: Any) -> Launch:
+        """Return the launch with other values, and what was worked out of those that stay."""
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        other = type(self).model_construct(**{**kept, **changes})
+        if changes.keys() <= {"settings"}:
+            for name in {"text", "layers", "family"} & self.__dict__.keys():
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
+    @cached_property
+    def own_layout(self) -> CacheLayout:
+        """The cache layout as this engine keeps it."""
+        return self.layout()
+
     def layout(self, **changes: Any) -> CacheLayout:
-        """Return the cache layout as this engine keeps it."""
+        """Return the cache layout as this engine keeps it, or with other choices."""
         return cache_layout(
             self.config, self.stored_dtype,
             **{
@@ -153,7 +174,7 @@ class Launch(Record):
         stated = next((self.settings[n] for n in names if self.settings.get(n)), "auto")
         rows = self.layers if self.config else ()
         kind = next((row.kind for row in rows if row.state_heads), "")
-        model_type = str(text_config(self.config).get("model_type") or "")
+        model_type = str(self.text.get("model_type") or "")
         state = self.fact("state_dtype", kind)
         by_type, by_kind, general = (
             self.memory.fact(self.engine, "silent_state_dtype", self.version, family)

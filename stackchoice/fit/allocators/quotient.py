@@ -25,7 +25,7 @@ def sequence_bytes(launch: Launch, tokens: int) -> int:
     if launch.family == "compressed":
         raise UnknownRuleError(f"the compressors' own state in {launch.engine} was not read")
     step = step_tokens(launch)
-    return launch.layout().bytes_per_sequence(blocks(tokens, step) * step)
+    return launch.own_layout.bytes_per_sequence(blocks(tokens, step) * step)
 
 
 def pool_blocks(launch: Launch, memory_bytes: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout
-from stackchoice.fit.config import read, text_config
+from stackchoice.fit.config import read
 
 MIB_PER_GIB = 1024
 
@@ -47,7 +47,7 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     running request holds several slots with prefix reuse (radix cache) on. Sliding models: the
     window pool is a fixed ratio of the full pool, whatever the window.
     """
-    layout, family = launch.layout(), launch.family
+    layout, family = launch.own_layout, launch.family
     if family == "compressed":
         raise UnknownRuleError("SGLang's pools of compressed layers were not read")
     launch.refuse_mixed_index()
@@ -159,7 +159,7 @@ def _tier(launch: Launch, device_memory_gib: float) -> tuple[int, int]:
 
 def _prefill_graphs_mib(launch: Launch, chunk: int) -> float:
     """Return the reserve for captured prefills: for each size, or a fixed one with latents."""
-    if read(text_config(launch.config), "kv_lora_rank"):
+    if read(launch.text, "kv_lora_rank"):
         return float(launch.need("reserve_prefill_graphs_mib", "latent"))
     sizes = 0
     for row in str(launch.need("prefill_graphs")).split():

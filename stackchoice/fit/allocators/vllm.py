@@ -126,7 +126,7 @@ def plan(launch: Launch) -> Plan:
     if launch.family == "compressed":
         return _packed(launch)
     launch.refuse_mixed_index()
-    layout = launch.layout()
+    layout = launch.own_layout
     full = [g for g in layout.groups if g.bytes_per_token and g.window_tokens is None]
     windowed = [g for g in layout.groups if g.window_tokens is not None]
     state = [g for g in layout.groups if g.state_bytes]
