@@ -95,8 +95,8 @@ def _taken(fit: Fit, facts: Facts) -> dict[str, Datum[int]]:
     left = (budget.memory_bytes or 0) - (budget.weights_bytes or 0)
     pools = {r.engine: r.pool_bytes for r in fit.admissions
              if (r.basis, r.settings) == (budget.basis, DEFAULTS)}  # fmt: skip
-    said = {"evidence": Evidence.ASSUMED, "note": "as the budget was admitted"}
-    return {one.id: Datum[int](value=left - pools[one.name], **said)
+    said = Datum[int](value=0, evidence=Evidence.ASSUMED, note="as the budget was admitted")
+    return {one.id: said.model_copy(update={"value": left - pools[one.name]})
             for one in facts.engines.values() if one.name in pools}  # fmt: skip
 
 
