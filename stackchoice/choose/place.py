@@ -106,7 +106,7 @@ def start_of(place: Place, engine: Engine, case: Case) -> Start:
             ("at once", place.number), partial(_at_once, place)
         )), place.machine,
         place.devices, None if weights is None else weights / place.devices / GIB,
-        images=case["workload.images"],
+        images=lambda: case["workload.images"],
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def lightest(
     spaces: Mapping[str, Datum[int]], config: dict[str, Any], facts: Facts,
     file_format: Format | None,
 ) -> Datum[int]:  # fmt: skip
-    """Return the workspace of the engine that takes least, of those that serve such a file.
+    """Return the workspace of the engine that takes least, of servers of such a file if there are.
 
     What a budget is worked out with where no engine is asked about; each engine's own follows it.
     """
@@ -87,6 +87,7 @@ def lightest(
     } or known  # fmt: skip
     if not able:
         return Datum[int](note="no engine's workspace is known")
+    able = {e: taken for e, taken in able.items() if facts.engines[e].kind == "server"} or able
     best = min(able, key=lambda e: sure(able[e].high or able[e].value))
     note = f"{facts.engines[best].name}, which takes least of the engines; {able[best].note}"
     return able[best].model_copy(update={"note": note})
