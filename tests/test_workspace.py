@@ -101,7 +101,7 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
 @pytest.mark.parametrize(("tp", "gib"), [(64, 11.0), (1, 0.1)])
 def test_a_reserve_above_the_memory_takes_all_of_it(tp, gib):
     """For 64 devices the reserve alone is above 12 GB; the driver's context is above 0.1 GiB."""
-    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=tp, gib=gib))
+    taken = workspace(start("sglang", "0.5.23", "h100_sxm", tp=tp, gib=gib))
     assert taken.low == taken.value == taken.high == round(gib * GIB) * tp
 
 
