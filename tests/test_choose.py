@@ -516,6 +516,54 @@ def test_what_an_engine_admits_says_what_keeps_it_from_serving(changed, facts):
     assert rows["vLLM"].unsure == rows["vLLM"].refused == ""
 
 
+#: A workload of short chats, with what a sum needs and no more.
+CHATS = {
+    "requests_per_user_per_day": 10, "days_per_month": 30, "input_tokens": 8192,
+    "output_tokens": 300, "context_tokens": 8192, "json_schema": True, "tools": False,
+    "images": False,
+}  # fmt: skip
+
+
+def test_what_is_not_known_to_start_is_neither_recommended_nor_launched(changed, facts):
+    """One H100 holds Llama-3.3-70B in FP8, and beside the most that vLLM takes no sequence."""
+    llama = {
+        "model": {"id": "meta-llama/Llama-3.3-70B-Instruct",
+                  "artifacts": ["nvidia/Llama-3.3-70B-Instruct-FP8"]},
+        "candidates": {"machines": [{"id": "h100_sxm", "count": 2}], "sellers": ["novita"]},
+        "workload": {**CHATS, "users": 80},
+    }  # fmt: skip
+    decision = decide(changed("json-chat", **llama), facts)
+    assert decision.best_self_hosted is None
+    assert "no rule points at a self-hosted option that survives" in decision.verdict
+    assert any("2 x H100 SXM 80GB" in text and "fund 1" in text for text in decision.conditions)
+    assert decision.option("MAX").reason.startswith("fit unknown")
+    funded = decide(changed("json-chat", **llama, money__can_fund_devices=2), facts)
+    assert funded.best_self_hosted_configuration.endswith("2 x H100 SXM 80GB")
+    assert not any("can fund" in text for text in funded.conditions)
+
+
+def test_a_heavy_shared_prefix_makes_a_full_pool_unknown_and_not_out(changed, facts):
+    """70 sequences of 8,192 tokens, of which 6,000 stand once: up to 8,192 / 2,192 times as many.
+
+    Nor is the answer an engine that nobody knows to load the file.
+    """
+    deepseek = {
+        "model": {"id": "deepseek-ai/DeepSeek-V3.2", "artifacts": []},
+        "candidates": {"machines": [{"id": "h200_sxm", "count": 8, "devices_per_replica": 8}]},
+        "workload": {**CHATS, "users": 2000}, "money__can_fund_devices": 8,
+    }  # fmt: skip
+    alone = decide(changed("json-chat", **deepseek), facts)
+    assert alone.best_self_hosted is None
+    deepseek["workload"]["shared_prefix_tokens"] = 6000
+    decision = decide(changed("json-chat", **deepseek), facts)
+    assert decision.best_self_hosted == "SGLang"
+    served = next(c for c in decision.candidates
+                  if c.engine == "SGLang" and c.artifact == "FP8 (block)")  # fmt: skip
+    found = 6000 // 64 * 64  # whole pages
+    most = served.live_sequences * 8192 / (8192 - found)
+    assert any(f"at most {most:,.0f} with what is shared" in text for text in served.unknown)
+
+
 def test_what_follows_from_the_peak_is_no_better_known_than_the_peak(changed, facts):
     assumed = decide(load_scenario("json-chat"), facts)
     told = {"from": "a log of May", "answered_by": "ops"}

@@ -118,12 +118,15 @@ def test_a_picture_in_a_notebook_has_its_numbers_as_a_frame(decision):
     assert len(frame_of(cost_chart(decision.cost)[0])) == 9
 
 
-def test_live_sequences_fall_with_length_as_each_release_admits(decision, facts):
+@pytest.mark.parametrize("name", ["json-chat", "shared-prefix", "apple-one-user"])
+def test_live_sequences_fall_with_length_as_each_release_admits(name, facts):
+    scenario = load_scenario(name)
+    decision, length = decide(scenario, facts), scenario.workload.context_tokens.value
     chart, spoken = length_chart(decision, facts)
     frame = frame_of(chart)
     for engine, group in frame.groupby("engine"):
         assert list(group["live"]) == sorted(group["live"], reverse=True), engine
-    at = {row.engine: row.live for row in frame[frame["tokens"] == 8192].itertuples()}
+    at = {row.engine: row.live for row in frame[frame["tokens"] == length].itertuples()}
     admitted = {
         f"{r.engine} {r.release}": r.live_sequences for r in decision.fit.admissions
         if r.basis == decision.fit.rows[-1].basis and r.settings == "the release's defaults"

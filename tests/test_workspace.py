@@ -98,6 +98,13 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
     assert (taken.low < taken.high) is wide
 
 
+@pytest.mark.parametrize(("tp", "gib"), [(64, 11.0), (1, 0.1)])
+def test_a_reserve_above_the_memory_takes_all_of_it(tp, gib):
+    """For 64 devices the reserve alone is above 12 GB; the driver's context is above 0.1 GiB."""
+    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=tp, gib=gib))
+    assert taken.low == taken.value == taken.high == round(gib * GIB) * tp
+
+
 def test_a_share_of_the_rest_falls_with_the_weights():
     light, heavy = (
         workspace(start("tensorrt-llm", None, "h100_sxm", weights=w)).value for w in (10.0, 60.0)
@@ -142,7 +149,7 @@ def test_what_fits_at_the_least_alone_is_counted_apart():
 
 @given(
     engine=st.sampled_from(sorted(FACTS.engines)), machine=st.sampled_from(sorted(FACTS.machines)),
-    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8]),
+    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8, 64]),
     end=st.floats(0, 1),
 )  # fmt: skip
 @settings(deadline=None, max_examples=60)
@@ -152,4 +159,5 @@ def test_the_ends_are_in_order_and_below_the_memory_there_is(engine, machine, mo
         assert FACTS.machines[machine].memory_gb.value is None
         return
     assert 0 <= taken.low <= taken.value <= taken.high
+    assert taken.high <= usable_bytes(FACTS.machines[machine], tp).value + tp
     assert widest([taken, taken]).high == taken.high

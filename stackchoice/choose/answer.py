@@ -109,7 +109,7 @@ def answer(case: Case) -> Answer:
         case, ways, chosen=chosen, best_rule=found.rule, tied_with=None if seller else found.tied,
         pushes=found.pushes,
         sellers=[c for _, _, c in offered] or [nobody_sells(case)],
-        fit_unknown=found.fit_unknown,
+        unsure=found.unsure,
     )  # fmt: skip
     return Answer(
         case=case, offered=offered, chosen=chosen, best_rule=found.rule,
@@ -120,12 +120,17 @@ def answer(case: Case) -> Answer:
     )  # fmt: skip
 
 
+#: Why nothing self-hosted is chosen though something survives, or may.
+POINTLESS = "no rule points at a self-hosted option that survives"
+UNKNOWN = "no self-hosted option is known to survive: find out what is unknown of those that may"
+
+
 @dataclass(frozen=True)
 class Survey:
     """What no price and no salary moves: who survives, and where the rules point.
 
-    ``tied`` is an engine that no rule settles the chosen one against, ``fit_unknown`` whether
-    nothing survives but what is not known to fit.
+    ``tied`` is an engine that no rule settles the chosen one against, ``unsure`` says why
+    nothing is chosen though something may survive; empty where nothing does.
     """
 
     pushes: list[PushResult]
@@ -134,7 +139,7 @@ class Survey:
     rule: PushResult | None
     chosen: Judged | None
     tied: str | None
-    fit_unknown: bool
+    unsure: str
 
 
 def _judged(case: Case) -> list[Judged]:
@@ -158,7 +163,7 @@ def _survey(case: Case) -> Survey:
         chosen=field.best(engine) if engine else None,
         tied=next((case.facts.engines[e].name for c in unsettled for e in c.engines if e != engine),
                   None),
-        fit_unknown=not field and any(j.alive for j in judged),
+        unsure="" if engine else POINTLESS if field else UNKNOWN * any(j.alive for j in judged),
     )  # fmt: skip
 
 
@@ -166,7 +171,7 @@ class Field(Container[str]):
     """Who can be chosen: of each engine its best configuration, looked for when it is asked for.
 
     An option whose hard facts are unknown is not preferred while a proven one survives, and one
-    whose weights are not known to fit is not recommended at all.
+    that is not known to load the file and to fit is not recommended at all.
     """
 
     def __init__(self, judged: list[Judged]) -> None:

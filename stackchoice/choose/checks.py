@@ -15,6 +15,7 @@ from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
+from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
@@ -42,8 +43,10 @@ class Standing:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether its weights are known to fit."""
-        return not self.failed and self.site is not None and self.site.row.pool_bytes is not None
+        """Whether it is known to load the file, and to fit beside the most that it takes."""
+        site, loads = self.site, self.engine.loads(self.place.artifact.format)
+        fits = site is not None and site.row.pool_bytes is not None and site.live_sequences != 0
+        return bool(not self.failed and loads and fits)
 
     @cached_property
     def rank(self) -> tuple[Any, ...]:
@@ -88,8 +91,8 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
 
 def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
     """Yield what the traffic asks of a site that serves it; ``limits``: whether any is stated."""
-    yield from _concurrency(site)
-    yield from _rate(site)
+    for check in (_concurrency, _rate):
+        yield from check(site, case.flow.room(site.reuse))
     if limits:
         yield from _ceilings(case, site)
         if case.scenario.workload.interactive:
@@ -155,7 +158,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
     yield fact(
         loads, f"does not load {files}", f"loads {files}", engine.formats.get(artifact.format)
     )
-    architecture = ((place.model.config.value or {}).get("architectures") or ["?"])[0]
+    architecture = architecture_of(place.model.config.value or {})
     implemented, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     yield fact(
@@ -237,44 +240,44 @@ def _compared(site: Site, what: str, there: float, least: float) -> Cites:
     return compared(what, there, least, evidence=site.row.evidence, source=source, note=PEAK)
 
 
-def _concurrency(site: Site) -> Iterator[Check]:
+def _concurrency(site: Site, room: float) -> Iterator[Check]:
     """Requests in flight at the peak must fit, at the fast end of the speed interval at least."""
     slow, fast = site.needed_concurrency, site.needed_at_fast_end
     if slow is None or fast is None:
         return
     holds = (site.live_sequences or 0) * site.replicas_there
-    if fast > holds or slow <= holds:
+    once = f", at most {holds * room:,.0f} with what is shared kept once," if room > 1 else ""
+    if fast > holds * room or slow <= holds:
         yield (
-            "hardware fit", fast <= holds,
-            f"holds {holds} live sequences; the peak keeps {fast:,.1f} in flight even at the "
-            "fast end of the speed interval",
-            _compared(site, "live sequences", holds, round(fast, 1)),
+            "hardware fit", slow <= holds,
+            f"holds {holds} live sequences{once}; the peak keeps {fast:,.1f} in flight even at "
+            "the fast end of the speed interval",
+            _compared(site, "live sequences", holds * room, round(fast, 1)),
         )  # fmt: skip
     else:
         yield (
             "hardware fit", None,
-            f"whether {holds} live sequences hold the peak ({fast:,.0f} to {slow:,.0f} in flight)",
+            f"whether {holds} live sequences{once} hold the peak ({fast:,.0f} to {slow:,.0f})",
         )  # fmt: skip
 
 
-def _rate(site: Site) -> Iterator[Check]:
-    """The peak must be carried by the replicas there are, at the fast end at least."""
+def _rate(site: Site, room: float) -> Iterator[Check]:
+    """The peak must be carried by the replicas, at the fast end and with all ``room`` at least."""
     if site.replicas_needed is None:
         return
     fast, slow = site.replicas_needed
     replicas = site.replicas_there
-    if fast > replicas or slow <= replicas:
+    if fast > replicas * room or slow <= replicas:
         yield (
-            "hardware fit", fast <= replicas,
+            "hardware fit", slow <= replicas,
             f"the peak takes {fast} replicas even at the fast end of the interval; the "
             f"machines given hold {replicas}",
             _compared(site, "replicas", replicas, fast),
         )  # fmt: skip
     else:
-        yield (
-            "hardware fit", None,
-            f"whether {replicas} replica(s) carry the peak ({fast} to {slow})",
-        )  # fmt: skip
+        once = ", fewer with what is shared kept once" if room > 1 else ""
+        text = f"whether {replicas} replica(s) carry the peak ({fast} to {slow}{once})"
+        yield "hardware fit", None, text
 
 
 def _ceilings(case: Case, site: Site) -> Iterator[Check]:

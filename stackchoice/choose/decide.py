@@ -217,7 +217,12 @@ def _least_bad(own: list[Candidate]) -> Candidate | None:
     order = ["constraints", "hardware fit", "workload shape", "ops capacity", "cost", ""]
     return max(
         own,
-        key=lambda c: (c.status == "viable", -len(c.unknown), order.index(c.question)),
+        key=lambda c: (
+            c.status == "viable",
+            bool(c.live_sequences),
+            -len(c.unknown),
+            order.index(c.question),
+        ),
         default=None,
     )
 
@@ -274,6 +279,13 @@ def _contradictions(case: Case) -> list[str]:
                 f"contradiction: input and output together are {given + written:,} tokens, more "
                 f"than the context of {context:,}"
             )
+    limit = case["money.can_fund_devices"]
+    found += [
+        f"contradiction: {choice.count} x {case.facts.machines[choice.id].name} are candidates, "
+        f"and the team can fund {limit:g}"
+        for choice in case.scenario.candidates.machines
+        if limit is not None and not choice.already_owned and choice.count > limit
+    ]
     named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
     preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)
     if preset is None or thinking is None or preset.thinking == thinking:

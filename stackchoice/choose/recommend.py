@@ -26,7 +26,7 @@ class Recommendation(Record):
 
 def recommend(
     case: Case, ways: list[Way], *, chosen: Judged | None, best_rule: PushResult | None,
-    tied_with: str | None, sellers: list[Candidate], pushes: list[PushResult], fit_unknown: bool,
+    tied_with: str | None, sellers: list[Candidate], pushes: list[PushResult], unsure: str,
 ) -> Recommendation:  # fmt: skip
     """Choose between the ways that survive.
 
@@ -43,13 +43,13 @@ def recommend(
         )  # fmt: skip
     names = list(dict.fromkeys(way.option for way in ways))
     if not ways:
-        because = "no option survives the three questions"
-        if fit_unknown:
-            because = "nothing that survives is known to fit; find its size and cache out first"
+        because = unsure or "no option survives the three questions"
         return Recommendation(option=None, because=because)
     if len(names) == 1:
         only = names[0]
-        return Recommendation(option=only, because=_sole_reason(only, chosen, best_rule, sellers))
+        return Recommendation(
+            option=only, because=_sole_reason(only, chosen, best_rule, sellers, unsure)
+        )
     preferences = wanted(case)
     found = rank(ways, preferences, too_close_share(case))
     if found.decided_by is None and found.unknown:
@@ -138,10 +138,14 @@ def _usd(way: Way) -> Decimal:
 
 
 def _sole_reason(
-    only: str, chosen: Judged | None, best_rule: PushResult | None, sellers: list[Candidate]
+    only: str,
+    chosen: Judged | None,
+    best_rule: PushResult | None,
+    sellers: list[Candidate],
+    unsure: str,
 ) -> str:
     if only == MANAGED:
-        return "no self-hosted option survives the three questions"
+        return unsure or "no self-hosted option survives the three questions"
     if chosen is None or only != chosen.engine.name:
         return "nothing else survives the three questions"
     reasons = "; ".join(dict.fromkeys(c.reason for c in sellers))

@@ -128,7 +128,7 @@ def fallback_text(site: Site | None) -> str:
 
 
 def _kept(site: Site | None) -> str:
-    if site is None or site.live_sequences is None:
+    if site is None or not site.live_sequences:
         return "fit unknown"
     sourced = site.admission is not None and site.admission.rule not in (None, "quotient")
     by = "this release's own admission" if sourced else "quotient"

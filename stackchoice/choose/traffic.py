@@ -89,6 +89,16 @@ class Traffic:
             return least
         return self._prefill_after(reuse.hit(int(tokens), int(shared)).tokens)
 
+    def room(self, reuse: ReuseRule | None) -> float:
+        """How many times more a pool holds at most, where it keeps once what prompts share.
+
+        More sequences at once serve at most as many times more.
+        """
+        tokens, shared, context = self.input_tokens, self.shared_tokens, self.context_tokens
+        if reuse is None or not (tokens and shared and context):
+            return 1.0
+        return context / max(1, context - reuse.hit(int(tokens), int(shared)).tokens)
+
     def _prefill_after(self, found_tokens: float) -> float | None:
         """Tokens to prefill when so many of the shared ones are found, and later turns resend."""
         tokens_in = self.input_tokens

@@ -13,7 +13,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.config import text_config
+from stackchoice.fit.config import architecture_of, text_config
 from stackchoice.fit.memory import GIB, Counted, FitRow
 from stackchoice.fit.workspace import Start, said, workspace
 
@@ -73,7 +73,7 @@ def lightest(
     spaces: Mapping[str, Datum[int]], config: dict[str, Any], facts: Facts,
     file_format: Format | None,
 ) -> Datum[int]:  # fmt: skip
-    """Return the workspace of the engine that takes least, of those that serve such a file.
+    """Return the workspace of the engine that takes least, of servers of such a file if there are.
 
     What a budget is worked out with where no engine is asked about; each engine's own follows it.
     """
@@ -87,6 +87,7 @@ def lightest(
     } or known  # fmt: skip
     if not able:
         return Datum[int](note="no engine's workspace is known")
+    able = {e: taken for e, taken in able.items() if facts.engines[e].kind == "server"} or able
     best = min(able, key=lambda e: sure(able[e].high or able[e].value))
     note = f"{facts.engines[best].name}, which takes least of the engines; {able[best].note}"
     return able[best].model_copy(update={"note": note})
@@ -226,7 +227,7 @@ def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None)
     """Say why the newest release does not serve this model; empty where it may."""
     if file_format and engine.loads(file_format) is False:
         return f"does not load {file_format} files"
-    architecture = (config.get("architectures") or ["?"])[0]
+    architecture = architecture_of(config)
     there, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     return f"does not implement {architecture}{first}" if there is False else ""

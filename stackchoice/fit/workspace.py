@@ -138,7 +138,7 @@ def _of_free(start: Start) -> Ends:
     """``share x (total - context)`` holds weights and cache, and what an architecture reserves."""
     reserved, context = start.seen("activation"), start.seen("context", engine="vllm")
     low, high = (
-        start.total - share * (start.total - gone) + own
+        start.total - max(0.0, share) * max(0.0, start.total - gone) + own
         for share, gone, own in zip(sure(start.shares), context, reserved, strict=True)
     )
     return low, high
@@ -194,12 +194,12 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
         return _of_any(start, end, str(unknown))
     counted = frozenset().union(*(start.starts(part).rows for part in get_args(Part)))
     evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
-    share = [] if start.shares is None else [f"its share {start.shares[1]:.3g}"]
+    share = [] if start.shares is None else [f"{SHARES[rule]} {start.shares[1]:.3g}"]
     seen = [f"{len(counted)} public starts"] if counted else []
-    low, high = (round(size * GIB) * start.devices for size in ends)
+    low, high = (round(min(size, start.total) * GIB) * start.devices for size in ends)
     return Datum[int](
         value=between(low, high, end), low=low, high=high, source=start.rule.source,
-        evidence=weakest(evidence, start.rule.evidence), note=", ".join(share + seen),
+        evidence=weakest(evidence, start.rule.evidence), note=", ".join(seen + share),
     )  # fmt: skip
 
 
@@ -226,7 +226,9 @@ def said(size: Datum[int], devices: int = 1) -> str:
         return ""
     low, high = (f"{end / devices / GB:.1f}" for end in (size.low, size.high))
     ends = f"{high} GB" if low == high else f"{low} to {high} GB"
-    return f"workspace {ends} a device ({size.evidence.value}: {size.note})"
+    return (
+        f"workspace {ends} a device beside weights and cache ({size.evidence.value}: {size.note})"
+    )
 
 
 def _of_any(start: Start, end: float, why: str) -> Datum[int]:

@@ -4,8 +4,9 @@ import altair as alt
 import pandas as pd
 
 from stackchoice.choose import Decision
+from stackchoice.choose.decision import Fit
 from stackchoice.confirm import Passport
-from stackchoice.facts import Evidence, Facts
+from stackchoice.facts import Datum, Evidence, Facts
 from stackchoice.facts.interval import Interval
 from stackchoice.fit.admissions import DEFAULTS, by_length
 from stackchoice.fit.roofline import Roofline, roofline
@@ -88,6 +89,17 @@ def _roof(decision: Decision, facts: Facts, passport: Passport | None) -> Roofli
                     prompt_tokens=prompt or 1, measured=measured)  # fmt: skip
 
 
+def _taken(fit: Fit, facts: Facts) -> dict[str, Datum[int]]:
+    """Return what each engine took beside weights and cache where the last budget was admitted."""
+    budget = fit.rows[-1]
+    left = (budget.memory_bytes or 0) - (budget.weights_bytes or 0)
+    pools = {r.engine: r.pool_bytes for r in fit.admissions
+             if (r.basis, r.settings) == (budget.basis, DEFAULTS)}  # fmt: skip
+    said = Datum[int](value=0, evidence=Evidence.ASSUMED, note="as the budget was admitted")
+    return {one.id: said.model_copy(update={"value": left - pools[one.name]})
+            for one in facts.engines.values() if one.name in pools}  # fmt: skip
+
+
 def length_chart(decision: Decision, facts: Facts) -> Drawn:
     """Return live sequences by the length of a request, a line an engine, and its text.
 
@@ -98,7 +110,7 @@ def length_chart(decision: Decision, facts: Facts) -> Drawn:
     if machine is not None and artifact is not None and fit.rows:
         config = facts.models[fit.model].config.value or {}
         found = by_length(config, machine, fit.rows[-1], devices=fit.devices, facts=facts,
-                          file_format=artifact.format)  # fmt: skip
+                          file_format=artifact.format, workspaces=_taken(fit, facts))  # fmt: skip
         rows = [
             {"engine": f"{r.engine} {r.release}", "tokens": length, "live": r.live_sequences}
             for length, admitted in found.items()
