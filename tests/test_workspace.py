@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice import load_facts
-from stackchoice.facts import Evidence
+from stackchoice.facts import Datum, Evidence
 from stackchoice.fit.admission import launch
 from stackchoice.fit.memory import GB, GIB, fit_row, usable_bytes
 from stackchoice.fit.workspace import RULES, Start, said, widest, workspace
@@ -19,10 +19,8 @@ def start(
 ):
     card = FACTS.machines[machine]
     if gib is not None:
-        reported = card.memory_gib_reported
-        card = card.model_copy(update={
-            "memory_gib_reported": reported.model_copy(update={"value": gib}),
-        })  # fmt: skip
+        read = Datum[float](value=gib, evidence=Evidence.MEASURED, source=card.memory_gb.source)
+        card = card.model_copy(update={"memory_gib_reported": read})
     asked = launch(
         engine, release, FACTS.models[model].config.value, tp=tp, settings=own, facts=FACTS
     )
