@@ -415,6 +415,13 @@ def test_what_a_job_cannot_do_is_refused_and_nothing_is_written(
     assert not (tmp_path / "load").exists()
 
 
+def test_a_folder_of_escapes_colours_no_terminal(tmp_path: Path) -> None:
+    asked = ["confirm", "--endpoint", "http://localhost:9", "--model", "m", "--write-only"]
+    done = CliRunner().invoke(app, [*asked, str(tmp_path / "\x1b[31mred")])
+    assert "\\x1b[31mred" in done.output
+    assert "\x1b" not in done.output
+
+
 def test_what_is_to_be_typed_is_quoted(tmp_path: Path) -> None:
     where = Endpoint(base_url="http://localhost:9", model="a b; c")
     said = write_job(where, Plan(), tmp_path / "my load; x")

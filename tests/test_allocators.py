@@ -282,6 +282,14 @@ class TestSglang:
         assert found == pytest.approx(plain * factor)
         assert sglang.memory_fraction(ask("sglang", None, DENSE), 80, vision=True) == plain
 
+    def test_the_share_that_a_start_of_kimi_k2_5_printed(self):
+        """SGLang 0.5.8.post1 on eight MI355X, 2026-02-26: mem_fraction_static=0.8260405859375."""
+        seen = {**DENSE, "vision_config": {"vt_num_hidden_layers": 27, "vt_hidden_size": 1152}}
+        found = sglang.memory_fraction(
+            ask("sglang", None, seen, tp=8), 287.98, cuda=False, vision=True
+        )
+        assert found == pytest.approx(0.8260405859375, abs=1e-12)
+
 
 class TestLlamaCpp:
     def test_window_cells(self):

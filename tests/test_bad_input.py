@@ -1,5 +1,6 @@
 """Bad input of every kind ends in one line: value, reason, fix; never a guess or a traceback."""
 
+import contextlib
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import pytest
 
 from stackchoice.choose import decide
 from stackchoice.confirm import Passport
+from stackchoice.confirm.host import born
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import load_facts
 from stackchoice.kernels import engine_wall
@@ -159,6 +161,10 @@ def test_a_table_of_rates_with_one_endless_field(tmp_path):
     assert "is no CSV of rates" in refused(own_rates, path)
 
 
+def test_a_process_that_cannot_be_is_none():
+    assert born(-1) is born(0) is born(10**20) is None
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -186,6 +192,22 @@ def test_a_table_of_rates_with_one_endless_field(tmp_path):
         (["nonsense"], "No such command 'nonsense'; see"),
         (["decide", "json-chat", "--releases", ""], "engine '' is not in the fact base"),
         (["decide", "json-chat", "--against", "", "--run"], "ask for one"),
+        (["sweep", "--knob", "slots=1,5000"], "context_tokens 2048: 5000 slots share it"),
+        (["sweep", "--knob", "port=1,2", "--command", "e {port}", "--model", "m"], "knob 'port'"),
+        (
+            [
+                "sweep",
+                "--knob",
+                "a=1,2",
+                "--url",
+                "a=1@http://h",
+                "--model",
+                "m",
+                "--key-variable",
+                "NO_KEY",
+            ],
+            "'NO_KEY': this environment variable is not set",
+        ),
         (["facts", "--own", "\x1b[31mred"], "\\x1b[31mred: no such folder"),
     ],
 )
@@ -258,3 +280,18 @@ def test_own_facts_that_are_wrong_or_would_not_be_read(tmp_path, name, text, wor
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert words in refused(load_facts, overlay=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model", ["deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-8B", "moonshotai/Kimi-K3"]
+)
+@pytest.mark.parametrize("value", [[1], 1.5, -1, "1e9", math.inf, {}, None])
+def test_a_config_with_one_value_of_the_wrong_kind_is_read_or_told(tmp_path, model, value):
+    config = load_facts().models[model].config.value
+    for key in ("architectures", "v_head_dim", "qk_nope_head_dim", "max_position_embeddings",
+                "num_attention_heads", "num_hidden_layers", "linear_attn_config"):  # fmt: skip
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({**config, key: value}), encoding="utf-8")
+        with contextlib.suppress(StackchoiceError):
+            sizing = size_by_name(str(path), "h100_sxm", context_tokens=4096, weights_gb=20.0)
+            assert sizing.bytes_per_sequence is None or sizing.bytes_per_sequence > 0

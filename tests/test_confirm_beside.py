@@ -11,7 +11,7 @@ import pytest
 from odd_server import Body, OddServer, Piece, http, require_engine, well_behaved
 
 from stackchoice.confirm import EmbeddedEngine, Endpoint, Passport, Plan, confirm
-from stackchoice.confirm.beside import engine_called, one_length, table
+from stackchoice.confirm.beside import Emptier, engine_called, one_length, table
 from stackchoice.confirm.command_engine import CommandEngine
 from stackchoice.confirm.environment import environment_of, installed_in, interpreter_of
 from stackchoice.confirm.identity import Basis
@@ -155,6 +155,14 @@ def test_an_engine_without_a_request_is_left_alone(owner: str, said: str) -> Non
     assert server.flushes == 0
     assert p.protocol.cache_emptied.hook is None
     assert said in p.protocol.prefix_cache_state
+
+
+def test_no_more_slots_are_emptied_than_a_server_has() -> None:
+    found = engine_called("llama.cpp")
+    emptier = Emptier(Endpoint(base_url="http://h", model="m"), None, found, 2**53 - 1,
+                      started_here=False)  # fmt: skip
+    assert not emptier.paths
+    assert "the server says 9,007,199,254,740,991 slots" in emptier.why
 
 
 def test_a_declared_engine_counts_where_the_server_names_none() -> None:

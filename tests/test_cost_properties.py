@@ -9,7 +9,7 @@ from stackchoice.cost import Volume, break_even, crossover, metered_usd
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.cost.machines import annuity, owned, rent, stepped_hours
 from stackchoice.cost.people import gain_that_pays, saved_usd
-from stackchoice.cost.tokens import banded
+from stackchoice.cost.tokens import banded, charges
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.prices import TokenPrice
 
@@ -94,6 +94,13 @@ def test_splitting_input_into_cached_at_the_same_price_changes_nothing(tokens, o
              "evidence": Evidence.ASSUMED}  # fmt: skip
     whole = Volume(**month, cached_tokens=0)
     assert metered_usd(Volume(**month, **parts), same) == metered_usd(whole, same)
+
+
+def test_what_is_not_cached_does_not_round_below_nothing():
+    parts = {"cached_tokens": Decimal("4.000000001"), "written_tokens": Decimal(6)}
+    (rest, *_) = charges(input_tokens=Decimal(10), output_tokens=Decimal(1), input_price=Decimal(1),
+                         output_price=Decimal(1), **parts)  # fmt: skip
+    assert rest[1] == 0
 
 
 SERVER = {

@@ -65,6 +65,7 @@ def test_prefill_ceiling_and_attention_re_derived():
         ("Qwen/Qwen3-32B", 32.76e9, 31.98e9),
         ("meta-llama/Llama-3.1-8B", 8.03e9, 7.50e9),
         ("Qwen/Qwen3.8-27B", 26.90e9, 25.62e9),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 107.77e9, 16.14e9),
     ],
 )
 def test_parameters_from_the_config_are_the_published_ones(facts, model, total, active):
@@ -73,7 +74,26 @@ def test_parameters_from_the_config_are_the_published_ones(facts, model, total, 
     assert counts.decode_active == pytest.approx(active, rel=0.001)
 
 
+def test_experts_are_counted_in_the_layers_that_have_them():
+    """Llama-4-Maverick: every other layer, one shared expert, 400B; three dense layers first."""
+    config = {
+        "num_hidden_layers": 48, "hidden_size": 5120, "vocab_size": 202_048,
+        "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128,
+        "intermediate_size": 8192, "intermediate_size_mlp": 16_384, "num_local_experts": 128,
+        "num_experts_per_tok": 1, "interleave_moe_layer_step": 2,
+    }  # fmt: skip
+    counts, expert = count_parameters(config), 3 * 5120 * 8192
+    assert counts.routed == 24 * 128 * expert
+    assert counts.total == pytest.approx(400.7e9, rel=0.001)
+    del config["interleave_moe_layer_step"]
+    marked = count_parameters({**config, "moe_layer_freq": [0] * 3 + [1] * 45})
+    assert marked.routed == 45 * 128 * expert
+
+
 def test_layers_that_are_not_counted_are_unknown():
+    """Nemotron-H has a mixer or an MLP in a layer; MiMo-V2's windows have heads of their own."""
+    assert count_parameters({"layers_block_type": ["mamba", "moe"], "n_routed_experts": 8}) is None
+    assert count_parameters({"hybrid_layer_pattern": [0, 1], "n_routed_experts": 8}) is None
     assert count_parameters({"hybrid_override_pattern": "MEM*"}) is None
     assert count_parameters({"num_hidden_layers": 3}) is None
 

@@ -154,6 +154,11 @@ def test_vllms_account():
         'block_size="16",cache', 'block_size="16",kv_cache_size_tokens="777",cache'
     )
     assert read_account({"/metrics": printed}).kv_pool_tokens == 777
+    for odd in ("\u00b2", "9" * 5000, "-1", "nan"):  # digits that are no number here
+        text = printed.replace("777", odd)
+        assert read_account({"/metrics": text}).kv_pool_tokens is None
+    (kept,) = read_account({"/server_info": '{"a": 1e400, "b": NaN, "c": 1}'}).settings
+    assert kept == "c"  # what no JSON can hold would make a passport that nobody can load
 
 
 def test_counters_prove_a_cold_cache_where_answers_do_not_tell():

@@ -36,6 +36,12 @@ def start(
         ("0.19.0", "h100_sxm", 79.19, 0.95, 2, 7.51, 63.76),
         ("0.19.0", "h100_sxm", 79.19, 0.95, 4, 3.77, 67.44),
         ("0.11.0", "h100_sxm", 79.18, 0.90, 1, 14.99, 51.38),
+        # Not among the rows, and of releases whose defaults nobody read: vLLM pull 10511 (2024-12),
+        # and two start logs of 2025 on an H100 and an A10G.
+        ("0.6.5", "h100_sxm", 79.22, 0.90, 1, 14.96, 53.29),
+        ("0.6.5", "h100_sxm", 79.22, 0.90, 2, 7.48, 58.97),
+        ("0.6.6", "h100_sxm", 79.14, 0.90, 1, 14.99, 54.93),
+        ("0.7.3", "a10g", 22.07, 0.90, 1, 14.99, 4.60),
         # Not among the rows: a start of 0.31.0 in October 2026, at the release's own share.
         ("0.31.0", "a100_80_sxm", 79.25, None, 1, 15.0, 56.21),
     ],
@@ -55,6 +61,17 @@ def test_the_sampler_of_many_sequences_is_what_costs():
     assert many[1] == pytest.approx(9.96 * GIB / (1024 * 262_208) * 1024 * 128_256 / GIB, rel=1e-3)
     assert few == (0.77, 2.92)
     assert start("vllm", "0.33.0", "l40s").peak[0] == pytest.approx(0.77 / 4)
+
+
+def test_the_largest_image_is_encoded_however_few_tokens_a_step_takes():
+    """2.92 GiB is the most of the layers-bound peaks; of the tokens alone it would be 1/4."""
+    none, maybe = (
+        start("vllm", "0.33.0", "rtx_5090", QWEN, images=images, max_num_seqs=1).peak
+        for images in (False, None)
+    )
+    assert none == (0.77 / 4, 2.92 / 4)
+    assert maybe == (0.77 / 4, 2.92)
+    assert start("vllm", "0.33.0", "rtx_5090", images=True, max_num_seqs=1).peak == none
 
 
 def test_graphs_count_from_the_release_that_holds_them_inside():
@@ -81,6 +98,13 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
     assert (taken.low < taken.high) is wide
 
 
+@pytest.mark.parametrize(("tp", "gib"), [(64, 11.0), (1, 0.1)])
+def test_a_reserve_above_the_memory_takes_all_of_it(tp, gib):
+    """For 64 devices the reserve alone is above 12 GB; the driver's context is above 0.1 GiB."""
+    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=tp, gib=gib))
+    assert taken.low == taken.value == taken.high == round(gib * GIB) * tp
+
+
 def test_a_share_of_the_rest_falls_with_the_weights():
     light, heavy = (
         workspace(start("tensorrt-llm", None, "h100_sxm", weights=w)).value for w in (10.0, 60.0)
@@ -95,6 +119,13 @@ def test_an_engine_without_a_rule_gets_the_widest_and_says_so():
     assert taken.low == min(o.low for o in others)
     assert taken.high == max(o.high for o in others)
     assert "no rule of lm-studio" in said(taken)
+
+
+def test_starts_on_apple_silicon_say_nothing_of_a_cuda_card():
+    taken = workspace(start("mlx-lm", None, "h100_sxm"))
+    assert taken.note == "no start of mlx-lm on cuda: the widest of the others"
+    assert taken.high > workspace(start("vllm", None, "h100_sxm")).low
+    assert workspace(start("mlx-lm", None, "m4_max_128")).high == round(5.36 * GIB)
 
 
 def test_every_rule_of_the_data_is_followed_and_every_row_is_an_engine_s():
@@ -118,7 +149,7 @@ def test_what_fits_at_the_least_alone_is_counted_apart():
 
 @given(
     engine=st.sampled_from(sorted(FACTS.engines)), machine=st.sampled_from(sorted(FACTS.machines)),
-    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8]),
+    model=st.sampled_from(sorted(FACTS.models)), tp=st.sampled_from([1, 2, 8, 64]),
     end=st.floats(0, 1),
 )  # fmt: skip
 @settings(deadline=None, max_examples=60)
@@ -128,4 +159,5 @@ def test_the_ends_are_in_order_and_below_the_memory_there_is(engine, machine, mo
         assert FACTS.machines[machine].memory_gb.value is None
         return
     assert 0 <= taken.low <= taken.value <= taken.high
+    assert taken.high <= usable_bytes(FACTS.machines[machine], tp).value + tp
     assert widest([taken, taken]).high == taken.high

@@ -15,6 +15,7 @@ from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
 from stackchoice.facts.records import Engine
+from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
@@ -157,7 +158,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
     yield fact(
         loads, f"does not load {files}", f"loads {files}", engine.formats.get(artifact.format)
     )
-    architecture = ((place.model.config.value or {}).get("architectures") or ["?"])[0]
+    architecture = architecture_of(place.model.config.value or {})
     implemented, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     yield fact(

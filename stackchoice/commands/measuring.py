@@ -170,11 +170,12 @@ def confirm_command(
                 f"--write-only: AIPerf does nothing about {', '.join(given)}; leave it out, or "
                 "measure from here with --runner aiperf"
             )
+        from stackchoice.facts.yaml import shown_lines
         from stackchoice.load.aiperf_job import write_job
         from stackchoice.load.endpoint import Endpoint
 
         where = Endpoint(base_url=endpoint, model=model, api_key_env=key_variable)
-        print(write_job(where, plan_of(fields), write_only))
+        print(shown_lines(*write_job(where, plan_of(fields), write_only).splitlines()))
         return
     cancel = threading.Event()
     with _stop_on_ctrl_c(cancel):

@@ -116,6 +116,8 @@ def _target(
 
     names = [knob.name for knob in knobs]
     if command is not None:
+        if "port" in names:
+            raise InputError("knob 'port': {port} is filled in here; name the setting otherwise")
         unused = [name for name in names if f"{{{name}}}" not in command]
         if unused:
             raise InputError(f"knob {unused[0]!r}: the command has no {{{unused[0]}}}; put it in")

@@ -5,6 +5,7 @@ is left alone. What is read here is still what a server says, and is escaped.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -159,6 +160,8 @@ def _scalars(node: Any, depth: int = 0) -> Iterator[tuple[str, str | int | float
         return
     inner = []
     for key, value in node.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            continue  # no JSON holds it
         if isinstance(value, str | int | float | bool):
             if not re.search(r"key|token$|secret|password", str(key), re.I):
                 yield str(key), value
@@ -226,12 +229,12 @@ def _metrics(text: str, take: Any) -> None:
 def _pool(known: Mapping[str, str], take: Any) -> None:
     """Take the pool as printed, or as blocks times their size where all layers share blocks."""
     printed = known.get("kv_cache_size_tokens", "")
-    if printed.isdigit():
-        take("/metrics kv_cache_size_tokens", kv_pool_tokens=int(printed))
+    if tokens := _number(printed):
+        take("/metrics kv_cache_size_tokens", kv_pool_tokens=int(tokens))
         return
     kinds = [known.get(k, "None") for k in ("mamba_block_size", "sliding_window")]
-    blocks, size = known.get("num_gpu_blocks", ""), known.get("block_size", "")
-    if blocks.isdigit() and size.isdigit() and all(k in ("None", "null", "") for k in kinds):
+    blocks, size = (_number(known.get(k, "")) for k in ("num_gpu_blocks", "block_size"))
+    if blocks and size and all(k in ("None", "null", "") for k in kinds):
         where = "/metrics, blocks x block size: right where all layers are of one kind"
         take(where, kv_pool_tokens=int(blocks) * int(size))
 

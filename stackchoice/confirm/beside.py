@@ -21,6 +21,8 @@ from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Limits
 
 SLOT = "{slot}"
+#: A slot is emptied by a request of its own, so a number that no server has is not believed.
+MOST_SLOTS = 4096
 Event = dict[str, Any]
 
 
@@ -129,10 +131,11 @@ class Emptier:
                 self.why += "; this launch started the engine, so it held canaries and warm-up"
         elif SLOT not in self.hook.path:
             self.paths = [self.hook.path]
-        elif slots:
+        elif slots and slots <= MOST_SLOTS:
             self.paths = [self.hook.path.replace(SLOT, str(n)) for n in range(slots)]
         else:
-            self.why = "nothing emptied it: the server does not say how many slots it has"
+            said = f"says {slots:,}" if slots else "does not say how many"
+            self.why = f"nothing emptied it: the server {said} slots it has"
 
     def prove(self) -> None:
         """Ask the same twice, empty the cache, and ask again."""

@@ -197,6 +197,11 @@ class EmbeddedEngine(Engine):
         for setting, count in counts.items():
             if type(count) is not int or count < 1:
                 raise InputError(f"{setting} {count!r}: no count; write a whole number from 1 up")
+        if context_tokens < 2 * slots:
+            raise InputError(
+                f"context_tokens {context_tokens}: {slots} slots share it, and a prompt and its "
+                f"answer need a token each; write at least {2 * slots}"
+            )
         if prefix_cache not in (True, False):
             raise InputError(
                 f"prefix_cache {prefix_cache!r}: neither on nor off; write one of them"

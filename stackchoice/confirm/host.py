@@ -151,7 +151,7 @@ def peak_resident(pid: int) -> int | None:
 
 def born(pid: int) -> float | None:
     """Return when a process started, Unix time in seconds; None where there is none any more."""
-    with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(psutil.Error, ValueError):  # a number below 0
         process = psutil.Process(pid)
         if process.status() != psutil.STATUS_ZOMBIE:
             return process.create_time()

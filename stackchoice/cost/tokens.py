@@ -25,8 +25,9 @@ def charges(
     """Return the charges of a month; a kind without a price of its own costs what input costs."""
     cached_price = input_price if cached_price is None else cached_price
     write_price = input_price if write_price is None else write_price
+    rest = input_tokens - cached_tokens - written_tokens  # may round to just below nothing
     return [
-        ("input, not cached", input_tokens - cached_tokens - written_tokens, input_price),
+        ("input, not cached", larger(rest, input_tokens * 0), input_price),
         ("input, read from cache", cached_tokens, cached_price),
         ("input, written to cache", written_tokens, write_price),
         ("output, reasoning inside", output_tokens, output_price),

@@ -93,6 +93,7 @@ class WorkspaceRow(Record):
     """What one start of a server took on a device beside weights and cache, part by part, in GiB.
 
     ``release`` is empty where the source names none. A part that was not printed is None.
+    ``backend`` is said where starts on another say nothing.
     ``vocabulary`` and ``sequences`` are what the sampler's buffers were made for, ``bound_by`` is
     what the peak was taken by.
     """
@@ -101,6 +102,7 @@ class WorkspaceRow(Record):
     release: str = ""
     model: str
     devices: int = Field(ge=1)
+    backend: str = ""
     batched_tokens: int | None = None
     sequences: int | None = None
     vocabulary: int | None = None
@@ -132,10 +134,11 @@ NO_STARTS = Starts(0.0, 0.0, frozenset())
 
 
 class Peaks(NamedTuple):
-    """Peaks of profiling runs: the layers' in GiB a batched token, the sampler's in copies."""
+    """Peaks of profiling runs: the layers' in GiB, a batched token and the most; copies."""
 
     least_per_token: float
     most_per_token: float
+    most: float
     copies: float
     vocabulary: int
 
@@ -149,37 +152,43 @@ class MemoryFacts(Record):
     allocators: list[AllocatorFact]
     workspaces: list[WorkspaceRow] = []
 
-    def starts(self, engine: str, part: Part, several: bool) -> Starts:
+    def starts(self, engine: str, part: Part, several: bool, backend: str = "") -> Starts:
         """Return what starts of an engine printed for a part, on one device or on several.
 
         Where none has as many devices those of any number stand in.
         """
-        return self._starts.get((engine, part, several), NO_STARTS)
+        everywhere = self._starts.get((engine, part, several, ""), NO_STARTS)
+        return self._starts.get((engine, part, several, backend), everywhere)
 
     @cached_property
-    def _starts(self) -> dict[tuple[str, str, bool], Starts]:
-        found: dict[tuple[str, str, bool], Starts] = {}
-        for engine, part in product({row.engine for row in self.workspaces}, get_args(Part)):
+    def _starts(self) -> dict[tuple[str, str, bool, str], Starts]:
+        found: dict[tuple[str, str, bool, str], Starts] = {}
+        engines = {row.engine for row in self.workspaces}
+        backends = {"", *(row.backend for row in self.workspaces)}
+        for engine, part, backend in product(engines, get_args(Part), backends):
             rows = [
                 (number, row.devices > 1, size)
                 for number, row in enumerate(self.workspaces)
-                if row.engine == engine and (size := getattr(row, part)) is not None
+                if row.engine == engine
+                and row.backend in ("", backend)
+                and (size := getattr(row, part)) is not None
             ]
             for several in (False, True) if rows else ():
                 taken = [row for row in rows if row[1] is several] or rows
                 sizes = [size for _, _, size in taken]
                 rows_of = frozenset(number for number, _, _ in taken)
-                found[engine, part, several] = Starts(min(sizes), max(sizes), rows_of)
+                found[engine, part, several, backend] = Starts(min(sizes), max(sizes), rows_of)
         return found
 
     @cached_property
     def peaks(self) -> Peaks:
         """What vLLM's profiling runs were seen to hold at their peak."""
         rows = [row for row in self.workspaces if row.engine == "vllm" and row.activation]
-        tokens = [sure(row.activation) / row.batched_tokens for row in rows
+        layers = [(sure(row.activation), row.batched_tokens) for row in rows
                   if row.bound_by == "layers" and row.batched_tokens]  # fmt: skip
+        tokens = [size / count for size, count in layers]
         return Peaks(
-            min(tokens), max(tokens),
+            min(tokens), max(tokens), max(size for size, _ in layers),
             max(row.copies or 0.0 for row in rows if row.bound_by == "sampler"),
             max(row.vocabulary or 0 for row in rows),
         )  # fmt: skip

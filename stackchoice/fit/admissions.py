@@ -13,7 +13,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.config import text_config
+from stackchoice.fit.config import architecture_of, text_config
 from stackchoice.fit.memory import GIB, Counted, FitRow
 from stackchoice.fit.workspace import Start, said, workspace
 
@@ -227,7 +227,7 @@ def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None)
     """Say why the newest release does not serve this model; empty where it may."""
     if file_format and engine.loads(file_format) is False:
         return f"does not load {file_format} files"
-    architecture = (config.get("architectures") or ["?"])[0]
+    architecture = architecture_of(config)
     there, since = engine.implements(architecture)
     first = f"; first in {since}" if since else ""
     return f"does not implement {architecture}{first}" if there is False else ""

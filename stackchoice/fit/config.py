@@ -1,9 +1,31 @@
 """Reading numbers out of a model's ``config.json``, under its present and its older names."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import class_defaults, config_keys
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def reads_config(reader: Callable[P, T]) -> Callable[P, T]:
+    """Make a value of the wrong kind, wherever a config holds it, an UnknownCacheError."""
+
+    @wraps(reader)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return reader(*args, **kwargs)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            why = " ".join(str(error).split())
+            raise UnknownCacheError(
+                f"a key of the config has a value of the wrong kind ({why}); take the publisher's "
+                "full config.json"
+            ) from None
+
+    return checked
 
 
 def text_config(config: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +98,18 @@ def whole(text: dict[str, Any], key: str) -> int | None:
     """Return a positive whole number of the config, or None where there is none."""
     value = read(text, key)
     return value if type(value) is int and value > 0 else None
+
+
+def stated(text: dict[str, Any], key: str) -> int:
+    """Return a positive whole number of the config, 0 where it says none; else as :func:`need`."""
+    return need(text, key) if text.get(key) else 0
+
+
+def architecture_of(config: dict[str, Any]) -> str:
+    """Return the first class that a config names; ``?`` where it names none."""
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
+    return name if isinstance(name, str) else "?"
 
 
 def counted(text: dict[str, Any], key: str, length: int) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
-from stackchoice.fit.config import counted, need
+from stackchoice.fit.config import counted, need, reads_config
 
 
 def refuse_unread(text: dict[str, Any]) -> None:
@@ -32,6 +32,7 @@ def refuse_unread(text: dict[str, Any]) -> None:
             )
 
 
+@reads_config
 def layer_counts(text: dict[str, Any]) -> dict[str, int]:
     """Count layers by kind: from the lists, patterns and intervals that a config may have.
 

@@ -10,7 +10,16 @@ from typing import Any
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
-from stackchoice.fit.config import counted, head_dim, kv_heads, need, read, text_config
+from stackchoice.fit.config import (
+    counted,
+    head_dim,
+    kv_heads,
+    need,
+    read,
+    reads_config,
+    stated,
+    text_config,
+)  # fmt: skip
 from stackchoice.fit.kinds import layer_counts, owners, refuse_unread
 from stackchoice.fit.recurrent import recurrent_layers
 
@@ -49,6 +58,7 @@ class Layers(Record):
     conv_kernel: int = 0
 
 
+@reads_config
 def model_layers(config: dict[str, Any], *, shared_too: bool = False) -> list[Layers]:
     """Return every cache-bearing layer of a model, draft heads left out.
 
@@ -82,6 +92,7 @@ def _layers(text: dict[str, Any]) -> list[Layers]:
     return groups + _index_layers(text, counts.get("full", 0))
 
 
+@reads_config
 def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
     """Return layers of the model's own draft head: attention of its full kind, with its index."""
     text = text_config(config)
@@ -97,29 +108,29 @@ def draft_layers(config: dict[str, Any], number: int) -> list[Layers]:
 def _attention(kind: str, layers: int, text: dict[str, Any]) -> Layers:
     """Return attention layers: heads and sizes, or the latent of MLA."""
     if text.get("kv_lora_rank") and text.get("use_mla") is not False:
-        nope = text.get("qk_nope_head_dim") or 0
+        nope = stated(text, "qk_nope_head_dim")
         # A latent without positions has none of the rotated values (glm5_next).
         rope = 0 if text.get("qk_rope_head_dim") == 0 else need(text, "qk_rope_head_dim")
         return Layers(
             kind="latent", layers=layers, latent_values=need(text, "kv_lora_rank") + rope,
             kv_heads=need(text, "num_attention_heads"), key_dim=nope and nope + rope,
-            value_dim=text.get("v_head_dim") or nope,
+            value_dim=stated(text, "v_head_dim") or nope,
             window_tokens=need(text, WINDOWS[kind]) if kind in WINDOWS else None,
         )  # fmt: skip
     heads, key_dim = kv_heads(text), head_dim(text)
     if kind == "full":
         # Gemma 4's global layers have their own heads. It ties K and V weights, yet both are kept.
-        heads = text.get("num_global_key_value_heads") or heads
-        key_dim = text.get("global_head_dim") or key_dim
-    value_dim = text.get("v_head_dim") or key_dim
+        heads = stated(text, "num_global_key_value_heads") or heads
+        key_dim = stated(text, "global_head_dim") or key_dim
+    value_dim = stated(text, "v_head_dim") or key_dim
     if kind == "sliding":  # MiMo-V2's sliding layers have their own
-        heads = text.get("swa_num_key_value_heads") or heads
-        key_dim = text.get("swa_head_dim") or key_dim
-        value_dim = text.get("swa_v_head_dim") or value_dim
+        heads = stated(text, "swa_num_key_value_heads") or heads
+        key_dim = stated(text, "swa_head_dim") or key_dim
+        value_dim = stated(text, "swa_v_head_dim") or value_dim
         other = text.get("attention_other_setting")  # Step-3.5: the other kind's own heads
         if isinstance(other, dict) and other.get("attention_type") == "sliding_attention":
-            heads = other.get("num_attention_groups") or heads
-            key_dim = value_dim = other.get("head_dim") or key_dim
+            heads = stated(other, "num_attention_groups") or heads
+            key_dim = value_dim = stated(other, "head_dim") or key_dim
     return Layers(
         kind=kind, layers=layers, kv_heads=heads, key_dim=key_dim,
         value_dim=value_dim,

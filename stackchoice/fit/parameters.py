@@ -1,8 +1,9 @@
 """Parameters that a token runs through, counted from a model's own ``config.json``.
 
 Sources of the shapes: the reference implementations in Transformers (Llama, Qwen3 and its mixture
-of experts, Qwen3-Next's Gated DeltaNet, DeepSeek-V3's latent attention, GPT-OSS, Gemma). Norms,
-biases and convolutions are left out: together under 0.1 % of any model counted here.
+of experts, Qwen3-Next's Gated DeltaNet, DeepSeek-V3's latent attention, GPT-OSS, Gemma, Llama 4,
+which has one shared expert and another width where a layer has no experts). Norms, biases and
+convolutions are left out: together under 0.1 % of any model counted here.
 """
 
 from typing import Any
@@ -11,7 +12,8 @@ from stackchoice.facts.datum import Record
 
 #: Config keys of layers whose weights are not counted here; a count without them would be wrong.
 NOT_COUNTED = (
-    "hybrid_override_pattern", "compress_ratios", "linear_attn_config", "ssm_cfg", "mamba_d_state",
+    "hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "compress_ratios",
+    "compress_rates", "linear_attn_config", "ssm_cfg", "mamba_d_state",
     "block_configs", "cross_attention_layers",
 )  # fmt: skip
 
@@ -77,7 +79,11 @@ def _count(text: dict[str, Any]) -> Parameters:
         beside += n * expert
     if n := text.get("shared_expert_intermediate_size"):
         beside += 3 * width * n + width
-    mlp = 3 * width * text["intermediate_size"] if dense else 0
+    if "interleave_moe_layer_step" in text:
+        beside += expert
+    widths = ("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size")
+    wide = next((text[key] for key in widths if text.get(key)), 0)
+    mlp = 3 * width * wide if dense else 0
     table = vocabulary * width
     return Parameters(
         embedding=table,
@@ -101,7 +107,10 @@ def _dense_layers(text: dict[str, Any], layers: int) -> int:
     if "first_k_dense_replace" in text:
         dense: int = text["first_k_dense_replace"]
         return min(layers, dense)
-    step, named = text.get("decoder_sparse_step", 1), text.get("mlp_only_layers") or ()
+    if isinstance(marks := text.get("moe_layer_freq"), list):
+        return layers - sum(map(bool, marks[:layers]))
+    step = text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step") or 1
+    named = text.get("mlp_only_layers") or ()
     return sum((i + 1) % step != 0 or i in named for i in range(layers))
 
 

@@ -167,6 +167,8 @@ def premises(
     if layout is None or not heads or not layers:
         return []
     kv_heads = text.get("num_key_value_heads") or heads
+    if not all(type(n) is int and n > 0 for n in (heads, layers, kv_heads)):
+        return []
     keeping = [g for g in layout.groups if g.kind == "full_attention" and g.layers]
     if not keeping or "kv_lora_rank" in text:
         return []

@@ -18,6 +18,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.admission import counter, launch, with_device
 from stackchoice.fit.allocators.plan import Launch
+from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GIB, usable_bytes
 from stackchoice.fit.workspace import Start, workspace
 
@@ -217,8 +218,7 @@ def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> i
     loads = engine.loads(artifact.format)
     if loads is False:
         return NO_FORMAT
-    architecture = ((model.config.value or {}).get("architectures") or ["?"])[0]
-    there, _ = engine.implements(architecture, version)
+    there, _ = engine.implements(architecture_of(model.config.value or {}), version)
     if there is False:
         return NO_ARCHITECTURE
     return UNKNOWN if loads is None or there is None else None

@@ -78,7 +78,8 @@ class Start:
 
     def starts(self, part: Part, engine: str | None = None) -> Starts:
         """Return what starts printed for a part: of an engine, of this one's where not given."""
-        return self.asked.memory.starts(engine or self.like, part, self.devices > 1)
+        return self.asked.memory.starts(engine or self.like, part, self.devices > 1,
+                                        self.machine.backend)  # fmt: skip
 
     @cached_property
     def like(self) -> str:
@@ -91,26 +92,38 @@ class Start:
         return sum(one.least for one in found), sum(one.most for one in found)
 
     @cached_property
+    def profiled(self) -> tuple[int, int]:
+        """Tokens and sequences of vLLM's run for the peak: as set, else its default.
+
+        The newest release's where the engine is another, or nobody read the release's own.
+        """
+        newest = self.asked.but(engine="vllm", release=read_release(None, None))
+        large = self.total >= 70 and "a100" not in self.machine.name.lower()
+        tier = "sequences_70_gib" if large else "sequences_other"
+        try:
+            asked = with_device(self.asked if self.asked.engine == "vllm" else newest, self.machine)
+        except UnknownRuleError:
+            asked = with_device(newest, self.machine)
+        sequences = asked.settings.get("max_num_seqs") or asked.need(tier)
+        return int(asked.settings["max_num_batched_tokens"]), int(sequences)
+
+    @cached_property
     def peak(self) -> Ends:
         """The peak of a profiling run as vLLM makes it: of the layers, or of the sampler.
 
-        The layers' goes with the batched tokens. The sampler was seen to hold up to ten copies of
-        4 bytes for each sequence that may run and each word.
+        The layers' goes with the batched tokens; where images may come the most does not fall with
+        them, for the run encodes the largest image whatever they are. The sampler was seen to hold
+        up to ten copies of 4 bytes for each sequence that may run and each word.
         """
-        asked = self.asked
-        if asked.engine != "vllm":
-            asked = asked.but(engine="vllm", release=read_release(None, None))
-        peaks = asked.memory.peaks
-        tokens = int(with_device(asked, self.machine).settings["max_num_batched_tokens"])
-        large = self.total >= 70 and "a100" not in self.machine.name.lower()
-        sequences = asked.settings.get("max_num_seqs") or asked.need(
-            "sequences_70_gib" if large else "sequences_other"
-        )
-        words = read(asked.text, "vocab_size")
+        peaks, (tokens, sequences) = self.asked.memory.peaks, self.profiled
+        words = read(self.asked.text, "vocab_size")
         if not isinstance(words, int) or words <= 0:
             words = peaks.vocabulary
+        image = self.images is not False and "vision_config" in self.asked.config
         sampler = peaks.copies * 4 * sequences * words / GIB
-        return peaks.least_per_token * tokens, max(peaks.most_per_token * tokens, sampler)
+        return peaks.least_per_token * tokens, max(
+            peaks.most_per_token * tokens, sampler, peaks.most if image else 0.0
+        )
 
 
 def _of_all(start: Start) -> Ends:
@@ -125,7 +138,7 @@ def _of_free(start: Start) -> Ends:
     """``share x (total - context)`` holds weights and cache, and what an architecture reserves."""
     reserved, context = start.seen("activation"), start.seen("context", engine="vllm")
     low, high = (
-        start.total - share * (start.total - gone) + own
+        start.total - max(0.0, share) * max(0.0, start.total - gone) + own
         for share, gone, own in zip(sure(start.shares), context, reserved, strict=True)
     )
     return low, high
@@ -145,10 +158,17 @@ def _margin(start: Start) -> Ends:
     return low, high + float(start.asked.need("fit_margin_mib")) / 1024
 
 
+def _nothing_kept(start: Start) -> Ends:
+    """What starts took; UnknownRuleError where none was seen on such a machine."""
+    if not start.starts("activation").rows:
+        raise UnknownRuleError(f"no start of {start.asked.engine} on {start.machine.backend}")
+    return start.seen("activation", "context")
+
+
 RULES: dict[str, Callable[[Start], Ends]] = {
     "share_of_all": _of_all, "reserve": _of_free, "share_of_free": _of_free,
     "share_of_rest": _of_rest, "margin": _margin,
-    "nothing_kept": lambda start: start.seen("activation", "context"),
+    "nothing_kept": _nothing_kept,
 }  # fmt: skip
 
 
@@ -168,13 +188,15 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
     rule = str(start.rule.value)
     try:
         ends = RULES[rule](start)
-    except (KeyError, UnknownRuleError, UnknownCacheError):
-        return _of_any(start, end)
+    except KeyError:
+        return _of_any(start, end, f"no rule of {start.asked.engine} is known")
+    except (UnknownRuleError, UnknownCacheError) as unknown:
+        return _of_any(start, end, str(unknown))
     counted = frozenset().union(*(start.starts(part).rows for part in get_args(Part)))
     evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
     share = [] if start.shares is None else [f"{SHARES[rule]} {start.shares[1]:.3g}"]
     seen = [f"{len(counted)} public starts"] if counted else []
-    low, high = (round(size * GIB) * start.devices for size in ends)
+    low, high = (round(min(size, start.total) * GIB) * start.devices for size in ends)
     return Datum[int](
         value=between(low, high, end), low=low, high=high, source=start.rule.source,
         evidence=weakest(evidence, start.rule.evidence), note=", ".join(seen + share),
@@ -209,8 +231,8 @@ def said(size: Datum[int], devices: int = 1) -> str:
     )
 
 
-def _of_any(start: Start, end: float) -> Datum[int]:
-    """Return the widest of the engines whose rule is known, for one whose rule is not."""
+def _of_any(start: Start, end: float, why: str) -> Datum[int]:
+    """Return the widest of the engines whose own is known, for one whose own is not."""
     engines = sorted(
         {f.engine for f in start.asked.memory.allocators if f.key == "budget"}
         - {start.asked.engine}
@@ -223,5 +245,4 @@ def _of_any(start: Start, end: float) -> Datum[int]:
         for engine in engines
     ]
     found = widest((workspace(like) for like in likes), end)
-    note = f"no rule of {start.asked.engine} is known: the widest of the others"
-    return found.model_copy(update={"note": note})
+    return found.model_copy(update={"note": f"{why}: the widest of the others"})

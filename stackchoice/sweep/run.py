@@ -62,6 +62,8 @@ def run_sweep(
     known_metric(metric)
     for arm in plan.arms:  # what cannot be is said before anything is measured or written
         aim = target(arm.settings)
+        if isinstance(aim, Endpoint):
+            aim.api_key()
         load_canaries(load.canaries, aim.served_name if isinstance(aim, Engine) else aim.model)
     claim = _claimed(folder, plan, load, subject)
     say = on_line or (lambda _: None)

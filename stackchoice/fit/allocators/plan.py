@@ -11,7 +11,7 @@ from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Record
 from stackchoice.fit.cache import CacheLayout, Sliding, StateLayout, cache_layout
-from stackchoice.fit.config import text_config
+from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.kinds import layer_counts
 from stackchoice.fit.layers import INDEXES, Layers, model_layers
 from stackchoice.fit.release import Release
@@ -64,7 +64,7 @@ class Launch(Record):
         """
         names = ("max_model_len", "context_length", "num_ctx", "n_ctx", "max_seq_len")
         stated = next((self.settings[n] for n in names if self.settings.get(n)), None)
-        length = stated or self.text.get("max_position_embeddings")
+        length = stated or whole(self.text, "max_position_embeddings")
         if not length:
             raise UnknownRuleError("neither max_model_len nor max_position_embeddings is given")
         return int(length)

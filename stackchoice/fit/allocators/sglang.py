@@ -179,7 +179,7 @@ def _vision_factor(launch: Launch) -> float:
         return 1.0
     usual = {"num_hidden_layers": 24, "hidden_size": 1024}
     layers, wide = (
-        value if isinstance(value := tower.get(key), int) else usual[key] for key in usual
+        value if isinstance(value := read(tower, key), int) else usual[key] for key in usual
     )
     factor = 1.0 - 0.1 * (layers * wide**2 / (24 * 1024**2) - 1.0)
     return float(launch.need("vision_share")) * max(0.8, min(1.05, factor))

@@ -4,6 +4,7 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import NARROWNESS
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
+from stackchoice.fit.config import architecture_of
 from stackchoice.fit.path.parts import artifact_path
 from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath
 from stackchoice.fit.rates import rate_of
@@ -87,11 +88,10 @@ def _walk(part: PartPath) -> str:
 
 def _may_run(engine: Engine, model: Model, artifact: Artifact, machine: Machine) -> bool:
     """Whether nothing that is known speaks against the engine: platform, format, architecture."""
-    names = (model.config.value or {}).get("architectures") or ["?"]
     return (
         engine.runs_on(machine.backend) is not False
         and engine.loads(artifact.format) is not False
-        and engine.implements(names[0])[0] is not False
+        and engine.implements(architecture_of(model.config.value or {}))[0] is not False
     )
 
 

@@ -8,7 +8,7 @@ from stackchoice.facts.datum import Datum, Evidence, Record, entry
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import SEEN_BY, Engine
 from stackchoice.fit.admission import admit
-from stackchoice.fit.config import text_config
+from stackchoice.fit.config import architecture_of, text_config
 from stackchoice.fit.path.resolve import KernelPath
 from stackchoice.fit.release import Moment, reached, read_moment, read_release
 
@@ -58,8 +58,7 @@ def caught_up(
     engine = facts.engines[engine_id]
     release = release or engine.latest.version
     moment = read_moment(release, engine_id, facts.kernels)
-    names = config.get("architectures")
-    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    name = architecture_of(config)
     found = [_format(engine, file_format)] if file_format else []
     registered = engine.architectures.get(name, Datum[str]())
     found += [_since("registered", registered, engine.id, moment, facts),
