@@ -112,7 +112,7 @@ def memory_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
     rows, sentences = [], []
     for row in fit.rows:
         known = row.live_sequences is not None
-        live = f"{row.live_sequences:,}" if known else text.UNKNOWN
+        live = row.sequences
         note = f"live sequences: {live}"
         if known:
             note = f"of {text.gb(row.memory_bytes)} memory: {live} live sequences"

@@ -72,7 +72,7 @@ def _fit(decision: Decision) -> Iterator[Shown]:
     yield _shown("key-value cache a token", text.number(fit.kv_bytes_per_token, "B"), cache)
     yield _shown("one live sequence", text.both_units(fit.bytes_per_sequence), cache)
     for row in fit.rows:
-        yield _shown(f"live sequences, {row.basis}", text.number(row.live_sequences), row.evidence)
+        yield _shown(f"live sequences, {row.basis}", row.sequences, row.evidence)
     if (speed := fit.speed) is not None:
         decode = text.number(speed.decode_ceiling_tokens_per_s, "tokens/s")
         yield _shown("decode ceiling of one stream", decode, speed.evidence)
