@@ -51,7 +51,7 @@ def test_page_one_answers_a_reviews_questions_in_their_order(report):
     assert re.findall(r"<h2>(.*?)</h2>", page) == PAGE_ONE
     spread = report._defended["defence"].shares
     for share in spread.wins.values():
-        assert f"{share:.0%} of the draws" in page
+        assert f" in {text.share(share)}" in page
     for usd in spread.usd_per_month.values():
         assert text.usd(usd.low) in page
         assert text.usd(usd.high) in page

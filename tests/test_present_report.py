@@ -324,7 +324,7 @@ def test_an_error_inside_the_notebook_is_named(tmp_path, changed):
 
 def test_a_parameter_the_notebook_lacks_is_an_error(tmp_path):
     with pytest.raises(ReportError, match="has no parameter pasport"):
-        render._execute(notebooks_dir() / "report.ipynb", {"pasport": ""}, tmp_path / "x.ipynb")
+        render.execute(notebooks_dir() / "report.ipynb", {"pasport": ""}, tmp_path / "x.ipynb")
 
 
 def test_a_missing_pdf_library_is_a_reason(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice import load_facts
-from stackchoice.facts import Evidence
+from stackchoice.facts import Datum, Evidence
 from stackchoice.fit.admission import launch
 from stackchoice.fit.memory import GB, GIB, fit_row, usable_bytes
 from stackchoice.fit.workspace import RULES, Start, said, widest, workspace
@@ -19,10 +19,8 @@ def start(
 ):
     card = FACTS.machines[machine]
     if gib is not None:
-        reported = card.memory_gib_reported
-        card = card.model_copy(update={
-            "memory_gib_reported": reported.model_copy(update={"value": gib}),
-        })  # fmt: skip
+        read = Datum[float](value=gib, evidence=Evidence.MEASURED, source=card.memory_gb.source)
+        card = card.model_copy(update={"memory_gib_reported": read})
     asked = launch(
         engine, release, FACTS.models[model].config.value, tp=tp, settings=own, facts=FACTS
     )
@@ -101,7 +99,7 @@ def test_a_vision_tower_makes_it_a_range_where_nobody_said_images(images, wide):
 @pytest.mark.parametrize(("tp", "gib"), [(64, 11.0), (1, 0.1)])
 def test_a_reserve_above_the_memory_takes_all_of_it(tp, gib):
     """For 64 devices the reserve alone is above 12 GB; the driver's context is above 0.1 GiB."""
-    taken = workspace(start("sglang", "0.5.23", "rtx_3060_12", tp=tp, gib=gib))
+    taken = workspace(start("sglang", "0.5.23", "h100_sxm", tp=tp, gib=gib))
     assert taken.low == taken.value == taken.high == round(gib * GIB) * tp
 
 

@@ -119,7 +119,7 @@ class Start:
         words = read(self.asked.text, "vocab_size")
         if not isinstance(words, int) or words <= 0:
             words = peaks.vocabulary
-        image = self.images is not False and "vision_config" in self.asked.config
+        image = "vision_config" in self.asked.config and self.images() is not False
         sampler = peaks.copies * 4 * sequences * words / GIB
         return peaks.least_per_token * tokens, max(
             peaks.most_per_token * tokens, sampler, peaks.most if image else 0.0
