@@ -158,7 +158,7 @@ def test_hardware_fit_sizes_what_is_typed(notebook, facts):
     assert barred(notebook.page, OUTPUTS) == []
     model = facts.models["Qwen/Qwen3.8-27B"]
     sized = size(model, model.artifacts[0], facts.machines["h100_sxm"], facts, devices=2,
-                 context_tokens=8192)  # fmt: skip
+                 context_tokens=8192, engines=["vllm"])  # fmt: skip
     live = f"live sequences {sized.rows[-1].live_sequences:,} "
     panel = notebook.panel("Devices")
     notebook.type("Devices", "2")
