@@ -7,6 +7,7 @@ starts printed (``data/workspace.yaml``).
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
@@ -35,7 +36,6 @@ class Start:
     """One launch on so many devices of a machine. Sizes are of one device, in GiB.
 
     ``images``: whether the server is to take images (None: nobody said), asked where it matters.
-    ``any_engine``: asked for an engine whose own rule is not known.
     """
 
     asked: Launch
@@ -43,7 +43,6 @@ class Start:
     devices: int = 1
     weights: float | None = None
     images: Callable[[], bool | None] = lambda: None
-    any_engine: bool = False
 
     @cached_property
     def rule(self) -> Datum[Any]:
@@ -125,6 +124,21 @@ class Start:
             peaks.most_per_token * tokens, sampler, peaks.most if image else 0.0
         )
 
+    @property
+    def evidence(self) -> Evidence:
+        """What ends by this rule are worth: SGLang's is arithmetic, the others were seen."""
+        by = Evidence.COMPUTED if self.rule.value == "reserve" else Evidence.INFERRED
+        return weakest(by, self.rule.evidence)
+
+    @property
+    def rests_on(self) -> str:
+        """How many public starts were counted, and the share that is kept to."""
+        counted = frozenset().union(*(self.starts(part).rows for part in get_args(Part)))
+        seen = [f"{len(counted)} public starts"] if counted else []
+        if self.shares is not None:
+            seen.append(f"{SHARES[str(self.rule.value)]} {self.shares[1]:.3g}")
+        return ", ".join(seen)
+
 
 def _of_all(start: Start) -> Ends:
     """``share x total`` holds weights, cache, peak and, from a release on, the graphs."""
@@ -185,22 +199,39 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
     """
     if usable_bytes(start.machine, 1).value is None:
         return Datum[int](note="the memory of the machine is unknown")
-    rule = str(start.rule.value)
     try:
-        ends = RULES[rule](start)
-    except KeyError:
-        return _of_any(start, end, f"no rule of {start.asked.engine} is known")
+        found, note = [(start, _own(start))], start.rests_on
     except (UnknownRuleError, UnknownCacheError) as unknown:
-        return _of_any(start, end, str(unknown))
-    counted = frozenset().union(*(start.starts(part).rows for part in get_args(Part)))
-    evidence = Evidence.COMPUTED if rule == "reserve" else Evidence.INFERRED
-    share = [] if start.shares is None else [f"{SHARES[rule]} {start.shares[1]:.3g}"]
-    seen = [f"{len(counted)} public starts"] if counted else []
-    low, high = (round(min(size, start.total) * GIB) * start.devices for size in ends)
+        found, note = _others(start), f"{unknown}: the widest of the others"
+    if not found:
+        return Datum[int](note="no engine's workspace is known")
+    low, high = (
+        round(min(size, start.total) * GIB) * start.devices
+        for size in (min(ends[0] for _, ends in found), max(ends[1] for _, ends in found))
+    )
     return Datum[int](
-        value=between(low, high, end), low=low, high=high, source=start.rule.source,
-        evidence=weakest(evidence, start.rule.evidence), note=", ".join(seen + share),
+        value=between(low, high, end), low=low, high=high, source=found[0][0].rule.source,
+        evidence=weakest(*(one.evidence for one, _ in found)), note=note,
     )  # fmt: skip
+
+
+def _own(start: Start) -> Ends:
+    """Return the ends by the release's own rule; UnknownRuleError where it is not known."""
+    rule = RULES.get(str(start.rule.value))
+    if rule is None:
+        raise UnknownRuleError(f"no rule of {start.asked.engine} is known")
+    return rule(start)
+
+
+def _others(start: Start) -> list[tuple[Start, Ends]]:
+    """Return the ends of the newest release of each other engine whose rule is known."""
+    newest, found = read_release(None, None), list[tuple[Start, Ends]]()
+    known = {fact.engine for fact in start.asked.memory.allocators if fact.key == "budget"}
+    for engine in sorted(known - {start.asked.engine}):
+        like = replace(start, asked=start.asked.but(engine=engine, release=newest))
+        with suppress(UnknownRuleError, UnknownCacheError):
+            found.append((like, _own(like)))
+    return found
 
 
 def between(low: int, high: int, end: float) -> int:
@@ -229,20 +260,3 @@ def said(size: Datum[int], devices: int = 1) -> str:
     return (
         f"workspace {ends} a device beside weights and cache ({size.evidence.value}: {size.note})"
     )
-
-
-def _of_any(start: Start, end: float, why: str) -> Datum[int]:
-    """Return the widest of the engines whose own is known, for one whose own is not."""
-    engines = sorted(
-        {f.engine for f in start.asked.memory.allocators if f.key == "budget"}
-        - {start.asked.engine}
-    )
-    if start.any_engine:
-        return Datum[int](note="no rule of the release is known")
-    newest = read_release(None, None)
-    likes = [
-        replace(start, any_engine=True, asked=start.asked.but(engine=engine, release=newest))
-        for engine in engines
-    ]
-    found = widest((workspace(like) for like in likes), end)
-    return found.model_copy(update={"note": f"{why}: the widest of the others"})
