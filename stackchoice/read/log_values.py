@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+from stackchoice.facts.secrets import without_keys
 from stackchoice.read.log_patterns import Kind
 
 #: Bytes of the units in which engines print sizes; Go's ``GB`` is decimal, its ``GiB`` binary.
@@ -60,8 +61,9 @@ def _number(text: str) -> float | None:
 
 
 def settings_of(text: str, pairs: str) -> dict[str, Any]:
-    """Return the plain settings that a line lists, at most :data:`MOST_SETTINGS`."""
+    """Return the plain settings that a line lists, at most :data:`MOST_SETTINGS`, without keys."""
     found: dict[str, Any] = {}
+    text = without_keys(text)
     if pairs == "python":
         for match in PYTHON.finditer(text):
             # A draft model's own settings follow under the same names.
