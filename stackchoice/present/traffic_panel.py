@@ -94,7 +94,7 @@ class TrafficPanel(Panel):
         try:
             if os.path.exists(path):
                 raise TrafficError(f"{path}: is there already; choose another name")
-            save_scenario(self.scenario, path)
+            save_scenario(self.scenario, path, read=None)
         except StackchoiceError as error:
             self.form.refuse(str(error), "path")
         else:

@@ -39,7 +39,13 @@ from stackchoice.present.form import ROW, Form
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
-from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
+from stackchoice.scenario import (
+    Scenario,
+    dump_scenario,
+    load_scenario,
+    parse_scenario,
+    save_scenario,
+)
 
 #: Names that a scenario may have.
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -126,7 +132,7 @@ class ScenarioPanel(ipywidgets.VBox):
         """Write what stands to the file, unless somebody else wrote it; the button says so then."""
         with contextlib.suppress(StackchoiceError):
             save_scenario(self.scenario, self._target, read=self._read.get(self._target))
-            self._read[self._target] = text_at(self._target)
+            self._read[self._target] = dump_scenario(self.scenario)
 
     def compare(self) -> None:
         """Show what differs from another scenario, and which step each difference changes."""
@@ -195,12 +201,13 @@ class ScenarioPanel(ipywidgets.VBox):
             When it is no scenario, or cannot be kept; nothing has changed then.
         """
         scenario, target, before = load_scenario(path), self._target, None
+        there = text_at(target)
         if self.keep:
             scenario = scenario.model_copy(update={"name": self._name})
             if os.path.exists(target):
                 before = target.with_stem(f"{target.stem}-before")
                 save_scenario(load_scenario(target), before)
-            save_scenario(scenario, target, read=text_at(target))
+            save_scenario(scenario, target, read=there)
         self._take(scenario)
         self._remember(target)
         self._show()
