@@ -74,6 +74,6 @@ class MoneyPanel(Panel):
         )  # fmt: skip
 
 
-def _nothing_is_old(as_of: str) -> bool:
+def _nothing_is_old(as_of: str) -> str:
     """Ages are told in the report, which has a day; a panel has none."""
-    return False
+    return ""

@@ -19,6 +19,10 @@ NOBODY = "nobody"
 TINY = 1e-9
 #: Answers to "who?" that name no person and may mean either "nobody" or "not known".
 NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "false", "tbd")
+#: Names that Windows keeps for devices, whatever their ending.
+DEVICES = frozenset(
+    ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
+)
 
 
 def _number(value: Any) -> Any:
@@ -36,6 +40,14 @@ def _not_tiny(value: Any) -> Any:
 def _one_line(value: str) -> str:
     if not value.isprintable():
         raise ValueError(f"{value!r} holds line breaks or control characters; write one line")
+    return value
+
+
+def _file_name(value: str) -> str:
+    """Refuse what Windows keeps for its devices: reports and passports are called by this name."""
+    if value in DEVICES:
+        raise ValueError(f"{value!r} names a device on Windows, so no file can have it; choose "
+                         "another")  # fmt: skip
     return value
 
 
@@ -247,7 +259,7 @@ class Scenario(Record):
     """
 
     schema_version: Literal[1] = 1
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$"), AfterValidator(_file_name)]
     title: Name
     situation: str = ""
     model: ModelChoice
