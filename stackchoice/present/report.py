@@ -12,6 +12,7 @@ from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.write import write_whole
 from stackchoice.fit.path.meaning import alternatives, meanings
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
@@ -164,9 +165,9 @@ def prepare(
     decision = decide(chosen, facts)
     today = datetime.now(UTC).date()
     if out:
-        Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(out, decision.model_dump_json(indent=2) + "\n", ReportError)
         record = decision_record(decision, chosen, today, live)
-        Path(out).with_suffix(".md").write_text(record, encoding="utf-8")
+        write_whole(Path(out).with_suffix(".md"), record, ReportError)
     others = tuple(Passport.load(arm) for arm in arms)
     return Report(scenario=chosen, facts=facts, decision=decision, today=today, passport=live,
                   arms=(live, *others) if live else others)  # fmt: skip
