@@ -92,10 +92,7 @@ class CommandEngine(Engine):
     def line(self, port: int) -> list[str]:
         """Return the command with its places filled.
 
-        Raises
-        ------
-        InputError
-            When a place has no setting.
+        InputError when a place has no setting.
         """
         try:
             return [part.format(port=port, **self.settings) for part in self.command]

@@ -25,10 +25,7 @@ def save_passport(passport: Passport, path: Path | str, *, read: str | None = AN
 def load_passport(path: Path | str) -> Passport:
     """Read a passport.
 
-    Raises
-    ------
-    PassportError
-        When the file is missing or is no passport of this format.
+    PassportError when the file is missing or is no passport of this format.
     """
     text = read_bounded(path, "give the path of a passport")
     try:

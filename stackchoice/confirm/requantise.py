@@ -17,10 +17,7 @@ FORMATS = {"q8_0": 7, "q4_0": 2}
 def requantised(source: Path, kind: str, folder: Path) -> Path:
     """Return ``source`` with its matrices stored as ``kind``; made once, then kept in ``folder``.
 
-    Raises
-    ------
-    EngineError
-        For an unknown format, a missing package, or a file that cannot be written.
+    EngineError for an unknown format, a missing package, or a file that cannot be written.
     """
     if kind not in FORMATS:
         raise EngineError(f"format {kind!r}: not one that can be made here; take one of "

@@ -78,10 +78,7 @@ def setup_engine(wheelhouse: Path | None = None) -> list[str]:
 def model_file() -> Path:
     """Return the pinned model file, without running its package's code.
 
-    Raises
-    ------
-    EngineError
-        When engine or model are not installed.
+    EngineError when engine or model are not installed.
     """
     pins = Pins.read()
     runtime, model = pins.runtime["package"], pins.model["package"]

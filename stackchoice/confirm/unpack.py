@@ -19,10 +19,7 @@ NEEDS = ("transformers", "torch", "gguf")
 def unpacked(source: Path, folder: Path) -> Path:
     """Return a folder with the model of a GGUF file; made once, then kept in ``folder``.
 
-    Raises
-    ------
-    EngineError
-        When a package is missing, or the folder cannot be made.
+    EngineError when a package is missing, or the folder cannot be made.
     """
     target = folder / f"{source.stem}.f32"
     if (target / "config.json").is_file():

@@ -255,10 +255,7 @@ def raise_file_limit() -> None:
 def require_files(connections: int) -> None:
     """Refuse a load that needs more sockets than this process may open.
 
-    Raises
-    ------
-    InputError
-        With the limit and how to raise it.
+    InputError with the limit and how to raise it.
     """
     limit = file_limit()
     if limit is not None and connections + _OTHER_FILES > limit:

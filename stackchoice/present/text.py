@@ -23,16 +23,6 @@ CLASSES = {
     "assumed": "a default that nobody checked",
 }
 
-#: How the ends and short forms of keys read: a unit stands in brackets.
-UNITS = {
-    "p99 s": "p99 (s)",
-    "tokens per s": "tokens/s",
-    "usd per engineer month": "USD per engineer and month",
-    "ttft": "TTFT",
-    "itl": "ITL",
-    "json schema": "JSON schema",
-}
-
 #: A fact older than this is flagged as old.
 OLD_AFTER_DAYS = 365
 
@@ -115,14 +105,6 @@ def interval(value: Any) -> str:
 def volume(mtok: float | None) -> str:
     """Return a monthly volume in millions of tokens; None is never."""
     return "never" if mtok is None else number(mtok, "M tokens a month")
-
-
-def label(path: str) -> str:
-    """Return an input's path as words: ``workload.peak_factor`` is ``workload: peak factor``."""
-    words = path.replace(".", ": ").replace("_", " ")
-    for key, unit in UNITS.items():
-        words = words.replace(key, unit)
-    return words
 
 
 def age_mark(as_of: str, today: date) -> str:

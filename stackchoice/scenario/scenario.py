@@ -61,6 +61,15 @@ def _who(value: str) -> str:
     return NOBODY if name.lower() == NOBODY else name
 
 
+def _allowed(value: Any) -> Any:
+    """Return a list as it is, and ``not known`` in one spelling."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().lower() not in NOT_KNOWN:
+        raise ValueError(f"{value!r} is no list; write one, such as [{value}], or not known")
+    return "not known"
+
+
 Float = Annotated[float, BeforeValidator(_number), AfterValidator(_not_tiny)]
 Int = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Float, Field(gt=0, le=1e9)]
@@ -71,6 +80,7 @@ Seconds = Annotated[Float, Field(gt=0, le=86_400)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12), AfterValidator(_not_tiny)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Who = Annotated[Name, AfterValidator(_who)]
+Allowed = Annotated[list[Name] | Literal["not known"], BeforeValidator(_allowed)]
 
 
 #: What survivors may be ranked by, in the order a scenario lists them.
@@ -219,11 +229,14 @@ class Money(Record):
 
 
 class Constraints(Record):
-    """Hard limits: an option that breaks one is eliminated, never scored low."""
+    """Hard limits: an option that breaks one is eliminated, never scored low.
+
+    An empty list allows everything; where it is not known, what would hang on it is a condition.
+    """
 
     data_may_leave: Input[bool] = Input()
-    regions_allowed: list[Name] = []
-    licences_acceptable: list[Name] = []
+    regions_allowed: Allowed = []
+    licences_acceptable: Allowed = []
 
 
 def _each_once(value: list[str]) -> list[str]:

@@ -21,10 +21,7 @@ EXTRA = "notebooks"
 def commands(root: Path, folder: Path) -> list[list[str]]:
     """Return the two calls of pip, into a folder: the package with all it needs, then the engine.
 
-    Raises
-    ------
-    EngineError
-        When ``root`` is no checkout; an installed package cannot be built again.
+    EngineError when ``root`` is no checkout; an installed package cannot be built again.
     """
     if not (root / "pyproject.toml").is_file():
         raise EngineError(
