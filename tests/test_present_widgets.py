@@ -324,8 +324,11 @@ def test_what_was_changed_outlives_the_kernel_and_nothing_else_does(facts, tmp_p
         "traffic": (lambda: TrafficPanel(case, facts, keep=keep), "preset", "ragpulse"),
         "money": (lambda: MoneyPanel(case, facts, keep=keep), "money.server_usd", "24000"),
         "ranking": (lambda: RankingPanel({"a": case}, facts, keep=keep), "machine", "l4"),
-        "decision": (lambda: DecisionPanel({"a": case}, facts, draws=200, keep=keep), "first",
-                     "privacy"),
+        "decision": (
+            lambda: DecisionPanel({"a": case}, facts, draws=200, keep=keep),
+            "first",
+            "privacy",
+        ),
     }
     for make, name, text in makes.values():
         make().set(name, text)
