@@ -32,8 +32,8 @@ class StateLayout(Record):
     """How an engine keeps recurrent state: the default is the reference path in Transformers.
 
     ``None`` takes the state's type from the config and the convolution's from the model. Where the
-    config is silent the state has ``silent_dtype`` (``model``: the model's own), else the reference
-    code's.
+    config is silent the state has ``silent_dtype`` (``model``: the model's own; ``unread``: nobody
+    read it), else the reference code's.
     """
 
     state_dtype: str | None = None
@@ -249,12 +249,12 @@ class _Sizes:
                 or row.reference_dtype
             )  # fmt: skip
             dtype = self.own if dtype == "model" else dtype
-            if dtype is None:
+            if dtype in (None, "unread"):
                 raise UnknownCacheError(
                     f"the config does not say in which type a {row.kind} state is kept; give it"
                 )
             state = even(row.state_values, row.state_heads, self.tp) * self._bits(
-                self._format(dtype)
+                self._format(sure(dtype))
             )
         columns = (
             0
