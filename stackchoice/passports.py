@@ -6,8 +6,7 @@ from pathlib import Path
 
 from stackchoice.compare import Comparison, compare
 from stackchoice.compare.metrics import Slo
-from stackchoice.confirm.kept import load_passport, read_bounded, save_passport
-from stackchoice.confirm.passport import Passport, PassportError
+from stackchoice.confirm.passport import Passport, PassportError, read_bounded
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.place import data_dir
@@ -51,7 +50,7 @@ def load_arms(names: Sequence[str | Path]) -> list[Passport]:
     for name in names:
         path = find(name)
         if '"stackchoice-passport/' in read_bounded(path, "give a passport")[:4096]:
-            arms.append(load_passport(path))
+            arms.append(Passport.load(path))
         else:
             arms += import_results(path)
     return arms
@@ -137,7 +136,7 @@ def import_file(
                 f"{shown(str(file))}: is there already; say --replace to overwrite it, or --out "
                 "for another folder"
             )
-    return [(p, save_passport(p, file)) for p, file in zip(found, files, strict=True)]
+    return [(p, p.save(file)) for p, file in zip(found, files, strict=True)]
 
 
 def read_declared(pairs: Sequence[str]) -> dict[str, object]:

@@ -19,10 +19,10 @@ from stackchoice.confirm.assess import _identified
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
-from stackchoice.confirm.kept import SCHEMA_FILE, schema_text
 from stackchoice.confirm.passport import Protocol, Validity
 from stackchoice.confirm.results import Results, cache_state, counted
 from stackchoice.confirm.same import same_process
+from stackchoice.confirm.schema import schema_text
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
@@ -54,8 +54,8 @@ def test_every_item_of_the_four_parts_is_a_field_and_may_be_unknown(part):
 
 
 def test_the_published_schema_is_current_and_describes_what_is_written(tmp_path):
-    text = (data_dir() / SCHEMA_FILE).read_text(encoding="utf-8")
-    assert text == schema_text(), "run: stackchoice passport schema > data/" + SCHEMA_FILE
+    text = (data_dir() / "schemas" / "passport.schema.json").read_text(encoding="utf-8")
+    assert text == schema_text(), "write `stackchoice passport schema` there anew"
     validator = jsonschema.Draft202012Validator(json.loads(text))
     validator.check_schema(json.loads(text))
     for name in shipped():

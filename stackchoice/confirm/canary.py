@@ -157,13 +157,6 @@ class CanarySet(Record):
     canaries: list[Canary] = Field(min_length=1)
     sha256: str
 
-    @model_validator(mode="after")
-    def _unique(self) -> CanarySet:
-        ids = [c.id for c in self.canaries]
-        if len(set(ids)) != len(ids):
-            raise ValueError(f"canary ids must differ, got {', '.join(ids)}")
-        return self
-
 
 class _File(Record):
     version: int

@@ -24,6 +24,7 @@ from stackchoice.facts import load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.names import model_called
+from stackchoice.facts.values import count_of
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
@@ -173,8 +174,8 @@ def confirm(
             began = born(pid) if pid else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
                       done=sorted(done.get(launch, ())), program=program,
-                      context_tokens=_count(known.settings.get("context_tokens")),
-                      slots=_count(known.settings.get("slots")), runtime=known.runtime,
+                      context_tokens=count_of(known.settings.get("context_tokens")),
+                      slots=count_of(known.settings.get("slots")), runtime=known.runtime,
                       model_type=model_type, started_here=engine is not None)  # fmt: skip
             with _sampled(local, pid) as sampler, closing(_run_child(job, cancel)) as run:
                 for step in run:
@@ -293,10 +294,6 @@ def _end_when(
         if cancel.is_set():
             process.terminate()
             return
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _own_version() -> str:

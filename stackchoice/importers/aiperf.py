@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
+from stackchoice.facts.values import dict_of, text_of
 from stackchoice.importers.run import Found, Run, sample, sampling_of
 from stackchoice.importers.values import at, lengths, number, rows, spread, spread_of, whole, words
 from stackchoice.load.aiperf import exchange_of_record
 from stackchoice.load.reading import read_sample
 from stackchoice.load.records import Sample
-from stackchoice.load.untrusted import dict_of, text_of
 
 #: Seconds of one unit of a metric.
 UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}

@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from stackchoice.confirm.identity import Basis, Identity
-from stackchoice.confirm.kept import read_bounded
-from stackchoice.confirm.passport import Passport, Protocol, Validity
+from stackchoice.confirm.passport import Passport, Protocol, Validity, read_bounded
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, Source

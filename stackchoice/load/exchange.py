@@ -6,15 +6,13 @@ from stackchoice.load.loop import Loop
 from stackchoice.load.wire import Address, Exchange, Limits
 
 
-def exchange(address: Address, request: bytes, limits: Limits) -> Exchange:
-    """Send one request on a new connection and read its response; failures are returned."""
-    return exchange_keeping(address, request, limits, 0)[0]
-
-
-def exchange_keeping(
-    address: Address, request: bytes, limits: Limits, watch_s: float
+def exchange(
+    address: Address, request: bytes, limits: Limits, watch_s: float = 0
 ) -> tuple[Exchange, bool]:
-    """Do the same, and tell whether the connection is still there ``watch_s`` later."""
+    """Send one request on a new connection and read its response; failures are returned.
+
+    Beside it stands whether the connection is still there ``watch_s`` later.
+    """
     loop = Loop(address, limits, reuse=watch_s > 0)
     finished: list[Exchange] = []
     try:

@@ -79,7 +79,7 @@ class ReferenceServer:
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._due: list[tuple[int, int, _Peer]] = []
         self._sequence = itertools.count()
-        self._layout = lru_cache(256)(_lay_out)
+        self._layout = lru_cache(256)(answer)
         self._asked = 0
 
     def run(self) -> None:
@@ -158,7 +158,9 @@ class ReferenceServer:
         else:
             self._asked += 1
             request = json.loads(body)
-            script = self._script_of(request)
+            script = self.script
+            if own := request.get("reference"):
+                script = Script.model_validate({**script.model_dump(), **own})
             peer.fault = script.fault if self._asked % script.fault_every == 0 else None
             if self._asked <= len(script.faults):
                 peer.fault = script.faults[self._asked - 1]
@@ -166,7 +168,8 @@ class ReferenceServer:
             chat = path.endswith(b"/chat/completions")
             asked = request.get("max_tokens") or request.get("max_completion_tokens") or 10**6
             streamed = request.get("stream", False)
-            steps, prompt = self._layout(script, peer.fault, asked, chat), body.count(b" ") + 1
+            steps = self._layout(script, peer.fault, asked, chat=chat)
+            prompt = body.count(b" ") + 1
             if streamed:
                 last = steps[-1].data.replace(PROMPT_TOKENS % 0, PROMPT_TOKENS % prompt)
                 peer.steps = [*steps[:-1], steps[-1]._replace(data=last)]
@@ -187,10 +190,6 @@ class ReferenceServer:
             self._close(peer, reset=True)
             return
         self._later(peer)
-
-    def _script_of(self, request: dict[str, Any]) -> Script:
-        own = request.get("reference")
-        return Script.model_validate({**self.script.model_dump(), **own}) if own else self.script
 
     def _later(self, peer: _Peer) -> None:
         when = peer.asked_ns + peer.steps[peer.next].after_ns
@@ -276,10 +275,6 @@ class ReferenceServer:
         if path == "/script":
             return plain(200, self.script.model_dump(mode="json"))
         return plain(404, {"error": {"message": "not here"}})
-
-
-def _lay_out(script: Script, fault: Fault | None, asked: int, chat: bool) -> list[Step]:
-    return answer(script, fault, asked, chat=chat)
 
 
 def _whole(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:

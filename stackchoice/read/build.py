@@ -8,6 +8,7 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import no_collector
 from stackchoice.facts.records import WeightPart
+from stackchoice.facts.values import count_of, dict_of
 from stackchoice.read.architecture import ODD, Architecture, architecture, config_findings
 from stackchoice.read.checkpoint import PRESETS, Checkpoint, content_hash, open_checkpoint
 from stackchoice.read.contradictions import declared_findings
@@ -25,7 +26,6 @@ from stackchoice.read.uses import (
     stored_parts,
     stored_uses,
 )
-from stackchoice.read.values import count_of, dict_of
 
 #: Settings of generation_config.json that decide how text is sampled.
 SAMPLING = (

@@ -10,7 +10,6 @@ import struct
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from stackchoice.errors import CheckpointError
 from stackchoice.facts.quant_formats import GgmlType
 from stackchoice.read.bounded import AGAIN, MAX_BYTES, file_size, opened, refuse
 
@@ -154,11 +153,8 @@ def read_header(path: Path, types: dict[int, GgmlType]) -> GgufHeader:
     CheckpointError when a length, a count or an offset cannot be true of this file.
     """
     size = file_size(path)
-    try:
-        with opened(path) as file:
-            return _header(_Cursor(file, path, size), types)
-    except (struct.error, MemoryError, OverflowError) as error:  # pragma: no cover - a last net
-        raise CheckpointError(f"{path}: its header cannot be read ({error}); {AGAIN}") from None
+    with opened(path) as file:
+        return _header(_Cursor(file, path, size), types)
 
 
 def _header(cursor: _Cursor, types: dict[int, GgmlType]) -> GgufHeader:

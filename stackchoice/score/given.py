@@ -4,12 +4,12 @@ from typing import Any
 
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import Facts
+from stackchoice.facts.values import dict_of
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
 from stackchoice.read.build import declarations
 from stackchoice.read.declared import Said
-from stackchoice.read.values import dict_of
 
 Given = dict[str, Any]
 Answer = dict[str, Any]
