@@ -19,10 +19,9 @@ from stackchoice.confirm.assess import _identified
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.host import Sampler, _spent, host_identity
 from stackchoice.confirm.identity import Basis, Identity
-from stackchoice.confirm.passport import Protocol, Validity
+from stackchoice.confirm.passport import Protocol, Validity, schema_text
 from stackchoice.confirm.results import Results, cache_state, counted
 from stackchoice.confirm.same import same_process
-from stackchoice.confirm.schema import schema_text
 from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir

@@ -39,8 +39,7 @@ def passport_command(
 ) -> None:
     """Show, validate or import benchmark passports; print their JSON Schema; list shipped ones."""
     from stackchoice import passports
-    from stackchoice.confirm.passport import Passport
-    from stackchoice.confirm.schema import schema_text
+    from stackchoice.confirm.passport import Passport, schema_text
     from stackchoice.facts.yaml import shown_lines
     from stackchoice.present.comparedtext import describe_passport
 

@@ -38,8 +38,6 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
 
     Parameters
     ----------
-    name
-        One of :func:`arm_names`.
     model
         Folder or repository of the model, for engines other than the embedded one; without it they
         serve the embedded model, unpacked.

@@ -21,13 +21,7 @@ from stackchoice.load.redact import without_secrets
 
 
 class Engine(ABC):
-    """A server that is started and stopped here; subclasses say how.
-
-    Parameters
-    ----------
-    start_timeout_s
-        How long loading may take.
-    """
+    """A server that is started and stopped here; subclasses say how."""
 
     name = "engine"
 
@@ -161,10 +155,6 @@ class EmbeddedEngine(Engine):
     ----------
     context_tokens
         Length of the context that is allocated; the server divides it among the slots.
-    threads
-        Threads of the engine, for prefill and for decode.
-    slots
-        Requests that are served at once; more wait.
     prefix_cache
         Whether a slot keeps its prompt for the next request.
     cache_type

@@ -235,6 +235,22 @@ class Passport(Record):
         return [(p, item.replace("_", " "), shown(value)) for p, item, value, _ in self.items()]
 
 
+def schema_text() -> str:
+    """Return the JSON Schema of a passport, as its file in ``data/schemas/`` holds it."""
+    text = json.dumps(Passport.model_json_schema(mode="serialization"))
+    tree = json.loads(text, object_hook=_without_examples)
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    tree |= {"$schema": draft, "title": f"Benchmark passport, {FORMAT}"}
+    return json.dumps(tree, indent=1, sort_keys=True) + "\n"
+
+
+def _without_examples(node: dict[str, Any]) -> dict[str, Any]:
+    """Cut a class's examples in Python off its description."""
+    if isinstance(said := node.get("description"), str):
+        node["description"] = said.partition("\n\nExamples\n")[0]
+    return node
+
+
 def read_bounded(path: Path | str, fix: str) -> str:
     """Read a text file of a sane size."""
     return bounded_text(Path(path), MAX_BYTES, PassportError, fix)

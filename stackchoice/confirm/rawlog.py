@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.confirm.passport import PassportError
-from stackchoice.load.journal import Journal, exchange_of, read_events
+from stackchoice.load.journal import exchange_of, read_events, write_event
 from stackchoice.load.reading import read_sample
 
 Event = dict[str, Any]
@@ -31,9 +31,8 @@ def raw_log(path: Path | None, header: Event, resume: bool) -> Iterator[Path]:
             # Rewritten whole and renamed: a half-written last line goes, nothing else can be lost.
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             with os.fdopen(handle, "wb") as whole:
-                journal = Journal(whole)
                 for event in (header, *old):
-                    journal.write(event)
+                    write_event(whole, event)
             os.chmod(part, 0o644)
             os.replace(part, path)
         except OSError as error:

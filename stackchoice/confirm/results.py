@@ -40,6 +40,10 @@ RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
 
 #: Classes that say nothing of the server.
 NOT_THE_SERVER = (Failure.CLIENT_FAULT, Failure.CANCELLED)
+#: Figures of every answered request, and of those alone that have a decode rate.
+OF_ANSWERED = ("ttft_s", "end_to_end_s", "intended_end_to_end_s", "prefill_tokens_per_s",
+               "server_prefill_tokens_per_s")  # fmt: skip
+OF_RATED = ("itl_s", "decode_tokens_per_s", "server_decode_tokens_per_s")
 
 
 class Goodput(Record):
@@ -165,16 +169,10 @@ def summarise(
     return Results(
         requests=len(samples),
         usable=len(rated),
-        ttft_s=Spread.of(s.ttft_s for s in answered),
-        itl_s=Spread.of(s.itl_s for s in rated),
-        decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in rated),
-        prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in answered),
-        end_to_end_s=Spread.of(s.end_to_end_s for s in answered),
+        **{name: Spread.of(getattr(s, name) for s in answered) for name in OF_ANSWERED},
+        **{name: Spread.of(getattr(s, name) for s in rated) for name in OF_RATED},
         gap_s=Spread.of(s.gap_median_s for s in rated),
-        intended_end_to_end_s=Spread.of(s.intended_end_to_end_s for s in answered),
         aggregate_tokens_per_s=tokens / seconds if seconds else None,
-        server_prefill_tokens_per_s=Spread.of(s.server_prefill_tokens_per_s for s in answered),
-        server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),
         tokens_per_chunk=tokens / chunks if chunks else None,
         peak_memory_bytes=peak_memory_bytes,
         errors=sum(s.failure not in (None, *NOT_THE_SERVER) for s in samples),

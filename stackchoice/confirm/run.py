@@ -28,7 +28,7 @@ from stackchoice.facts.values import count_of
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
-from stackchoice.load.journal import Journal
+from stackchoice.load.journal import write_event
 from stackchoice.load.plan import Plan
 
 #: Ways in which people write the one unit that a prediction may have here.
@@ -79,16 +79,12 @@ def confirm(
         An endpoint, or a running engine (then identity, memory and restarts are known).
     prediction
         Decode tokens per second of one stream, as an interval.
-    plan
-        The load, requests, repetitions and launches, lengths, seed and limits.
     identity
         What is known beside the server, or fields of :class:`Identity`, which are then declared.
         ``settings`` may hold
         ``context_tokens`` and ``slots`` as configured, to be compared with what the server says.
     machine
         The probed machine, where the endpoint is on it.
-    arm
-        Name of this arm in a comparison.
     raw_path
         File for raw requests and answers as JSON lines, written as each request ends. Without
         ``resume`` an existing file is replaced.
@@ -104,8 +100,6 @@ def confirm(
         is the same one at the end.
     cancel
         Once it is set the run ends at once, and the passport holds what was measured until then.
-    on_progress
-        Called with each finished step.
 
     Raises
     ------
@@ -191,7 +185,7 @@ def confirm(
             if engine:
                 with path.open("ab") as file:
                     text = engine.log_tail(500)
-                    Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
+                    write_event(file, {"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
         if cancel and cancel.is_set():
             events.append({"step": "cancelled"})

@@ -96,15 +96,15 @@ def _run(prompt: dict[str, Any] | None, answer: dict[str, Any] | None) -> Run:
     times = [v for r in (prompt, answer) if r for v in [words(str(r.get("test_time") or ""))] if v]
     return Run(
         harness="llama-bench",
-        harness_version=_build(row),
+        harness_revision=_build(row),
         asked=sizes,
         identity=(_identity(row),),
         concurrency=1,
-        arrival="the engine alone: one test after the other, no server",
-        sampling={"sampler": "none: random tokens"},
+        arrival_pattern="the engine alone: one test after the other, no server",
+        sampling_settings={"sampler": "none: random tokens"},
         input_lengths=_length(sizes["prompt"], depth),
         output_lengths=_length(sizes["answer"], 0),
-        prompts="random tokens",
+        prompt_version="random tokens",
         decode_tokens_per_s=decode,
         prefill_tokens_per_s=prefill,
         itl_s=itl,
@@ -121,7 +121,7 @@ def _mixed(row: dict[str, Any]) -> Run:
     rate = number(row.get("avg_ts"))
     text = f"pp{whole(row.get('n_prompt'))}+tg{whole(row.get('n_gen'))}: {rate} tokens/s"
     return _run(None, None).model_copy(update={
-        "identity": (_identity(row),), "asked": {"test": text}, "harness_version": _build(row),
+        "identity": (_identity(row),), "asked": {"test": text}, "harness_revision": _build(row),
         "input_lengths": None, "output_lengths": None,
         "notes": (f"{text} of prompt and answer together: neither a prefill nor a decode rate",),
     })  # fmt: skip

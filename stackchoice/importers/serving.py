@@ -69,7 +69,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
         identity=_identity(tree),
         concurrency=streams,
         rate_per_s=finite,
-        arrival=_arrival(tree, finite, streams),
+        arrival_pattern=_arrival(tree, finite, streams),
         input_lengths=lengths(
             [s.prompt_tokens for s in good], asked=_asked(tree, "random_input_len"), n=n,
             mean=total_in / n if total_in is not None and n else None,
@@ -79,7 +79,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
             mean=total_out / n if total_out is not None and n else None,
         ),
         cached_share=cached,
-        prompts=words(tree.get("dataset_name")),
+        prompt_version=words(tree.get("dataset_name")),
         requests=requests,
         completed=n,
         failed=failed,

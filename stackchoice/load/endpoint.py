@@ -4,6 +4,7 @@ import ipaddress
 import json
 import os
 import re
+from time import perf_counter_ns
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -12,7 +13,7 @@ from pydantic import field_validator
 
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
-from stackchoice.load.exchange import exchange
+from stackchoice.load.loop import Loop
 from stackchoice.load.wire import Address, Exchange, Limits, Problem
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
@@ -164,7 +165,7 @@ class Endpoint(Record):
         return self._sent(self.request("POST", path, {}), limits)[0]
 
     def _sent(self, request: bytes, limits: Limits, watch_s: float = 0) -> tuple[Exchange, bool]:
-        measured, kept = exchange(self.address, request, limits, watch_s)
+        measured, kept = _exchange(self.address, request, limits, watch_s)
         measured.redact(self.api_key() or "")
         return measured, kept
 
@@ -175,6 +176,25 @@ class Endpoint(Record):
         return EndpointError(
             f"{self.base_url}: {failed.problem.value}{detail}; {_FIX[failed.problem]}"
         )
+
+
+def _exchange(
+    address: Address, request: bytes, limits: Limits, watch_s: float = 0
+) -> tuple[Exchange, bool]:
+    """Send one request on a new connection and read its response; failures are returned.
+
+    Beside it stands whether the connection is still there ``watch_s`` later.
+    """
+    loop = Loop(address, limits, reuse=watch_s > 0)
+    finished: list[Exchange] = []
+    try:
+        loop.send(request, finished.append)
+        loop.run(lambda: bool(finished))
+        until = finished[0].ended_ns + round(watch_s * 1e9)
+        loop.run(lambda: not loop.kept or perf_counter_ns() >= until)
+        return finished[0], loop.kept > 0
+    finally:
+        loop.close()
 
 
 def _split(value: str) -> SplitResult:

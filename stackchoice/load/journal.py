@@ -11,16 +11,10 @@ from stackchoice.load.wire import Exchange, Problem
 _TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
 
 
-class Journal:
-    """Appends events to a file; each line is whole or it is not there for a reader."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, event: dict[str, Any]) -> None:
-        """Append one event and hand it to the system."""
-        self._file.write(json.dumps(event).encode() + b"\n")
-        self._file.flush()
+def write_event(file: BinaryIO, event: dict[str, Any]) -> None:
+    """Append one event and hand it to the system; a reader takes whole lines alone."""
+    file.write(json.dumps(event).encode() + b"\n")
+    file.flush()
 
 
 def entry(measured: Exchange, **more: Any) -> dict[str, Any]:

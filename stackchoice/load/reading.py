@@ -108,8 +108,6 @@ def read_sample(
 
     Parameters
     ----------
-    measured
-        The kept bytes and times.
     request
         The request's JSON, against whose limit the server's count of tokens is checked.
     expect_stop
