@@ -154,10 +154,8 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
     identity = Identity()
     for found in first.identity:
         identity = identity.seen(found.items, found.basis, found.where)
-    name, faults = harness(
-        first.harness.removesuffix(RAW), first.harness_revision,
-        own_figures=not first.harness.endswith(RAW),
-    )  # fmt: skip
+    own = not first.harness.endswith(RAW)
+    name, faults = harness(first.harness.removesuffix(RAW), own_figures=own)
     protocol = _protocol(runs, name, faults)
     identity, protocol = _declare(identity, protocol, declared)
     results = _results(runs)
