@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from stackchoice.confirm.host import peak_resident
 from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.errors import EngineError, InputError
 from stackchoice.load.child import spawn, stop
@@ -117,10 +116,6 @@ class Engine(ABC):
         if path is not None and path.is_file():
             text = path.read_text("utf-8", "replace")
         return without_secrets("\n".join(text.splitlines()[-lines:]))
-
-    def peak_memory_bytes(self) -> int | None:
-        """Peak resident memory of the engine's process, where the system tells it."""
-        return peak_resident(self.pid)
 
     def _require_running(self) -> subprocess.Popen[bytes]:
         if self._process is None or not self.is_running:

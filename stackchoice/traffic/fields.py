@@ -73,10 +73,6 @@ class Fields:
             }  # fmt: skip
         return self._there[keys]
 
-    def open(self, row: dict[str, Any]) -> LogRow:
-        """Return a row ready to be asked."""
-        return LogRow(self, row)
-
 
 class LogRow:
     """One row, asked by field. Absent, empty or of the wrong kind is None."""
