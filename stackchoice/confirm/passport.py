@@ -206,7 +206,13 @@ class Passport(Record):
 
     @classmethod
     def load(cls, path: Path | str) -> Passport:
-        """Read a passport; PassportError when there is none of this format."""
+        """Read a passport.
+
+        Raises
+        ------
+        PassportError
+            When the file is missing or is no passport of this format.
+        """
         text = read_bounded(path, "give the path of a passport")
         try:
             return cls.model_validate_json(text)

@@ -46,6 +46,12 @@ def engine_id(text: object, facts: Facts) -> str | None:
     return name if name in facts.engines else by_name.get(name)
 
 
+def capability(arch: object) -> float | None:
+    """Return 8.6 of ``sm_86`` and 12.1 of ``sm_121``."""
+    digits = str(arch or "").removeprefix("sm_").rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(digits[:-1]) + int(digits[-1]) / 10 if digits.isdigit() and len(digits) > 1 else None
+
+
 def files_of(given: Given, facts: Facts) -> tuple[dict[str, Any], list[Said]]:
     """Return the config that a question gives, and what each of its files declares.
 
