@@ -15,7 +15,7 @@ from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Empti
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
-from stackchoice.facts.write import write_whole
+from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
@@ -200,9 +200,10 @@ class Passport(Record):
             return "HOLD"
         return "VALID" if self.validity.valid else "UNCHECKED"
 
-    def save(self, path: Path | str) -> Path:
-        """Write as JSON, atomically: a reader sees the old file or the whole new one."""
-        return write_whole(path, self.model_dump_json(indent=2) + "\n", PassportError, folders=True)
+    def save(self, path: Path | str, *, read: str | None = ANYTHING) -> Path:
+        """Write as JSON, whole, and over nothing but what was ``read`` there."""
+        text = self.model_dump_json(indent=2) + "\n"
+        return write_whole(path, text, PassportError, read=read, folders=True)
 
     @classmethod
     def load(cls, path: Path | str) -> Passport:

@@ -20,6 +20,7 @@ from ruamel.yaml.events import (
 )
 
 from stackchoice.errors import StackchoiceError
+from stackchoice.facts.write import write_whole
 
 #: A scenario is a page or two, and the reader that knows lines is slow.
 MAX_BYTES = 2**18
@@ -81,7 +82,7 @@ def read_facts(path: Path) -> dict[str, Any]:
 def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
     """Write a file of the fact base that was worked out, one record a line."""
     text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
-    path.write_text(header + text, encoding="utf-8")
+    write_whole(path, header + text, YamlError)
 
 
 def refuse_unclear(path: Path) -> None:

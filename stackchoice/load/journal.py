@@ -13,8 +13,13 @@ _TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
 
 def write_event(file: BinaryIO, event: dict[str, Any]) -> None:
     """Append one event and hand it to the system; a reader takes whole lines alone."""
-    file.write(json.dumps(event).encode() + b"\n")
+    file.write(line_of(event))
     file.flush()
+
+
+def line_of(event: dict[str, Any]) -> bytes:
+    """Return an event as its line of the log."""
+    return json.dumps(event).encode() + b"\n"
 
 
 def entry(measured: Exchange, **more: Any) -> dict[str, Any]:
