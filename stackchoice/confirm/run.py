@@ -1,6 +1,5 @@
 """Confirm a choice by measuring it: one call from plan to passport."""
 
-import importlib.metadata
 import json
 import subprocess
 import tempfile
@@ -30,6 +29,7 @@ from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.journal import write_event
 from stackchoice.load.plan import Plan
+from stackchoice.version import VERSION
 
 #: Ways in which people write the one unit that a prediction may have here.
 DECODE_UNITS = ("tokens/s", "tok/s", "tokens per second")
@@ -203,7 +203,7 @@ def confirm(
         plan=plan,
         identity=known.model_copy(update={"machine": machine or known.machine}),
         prediction=prediction,
-        harness_revision=_own_version(),
+        harness_revision=VERSION,
         peak_memory_bytes=max(peaks, default=None),
         host=host,
         restarts=restarts if pid else None,
@@ -288,10 +288,3 @@ def _end_when(
         if cancel.is_set():
             process.terminate()
             return
-
-
-def _own_version() -> str:
-    try:
-        return importlib.metadata.version("stackchoice")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown: run from a source tree"
