@@ -9,9 +9,10 @@ from stackchoice.load.rules import Limit, load_rules
 
 
 class CompareRules(Record):
-    """Limits with their rules in words."""
+    """Limits with their rules in words, and what a pattern of two moves is consistent with."""
 
     limits: tuple[Limit, ...]
+    patterns: dict[str, str]
     launch_scatter: float
 
     def limit(self, name: str) -> float:
