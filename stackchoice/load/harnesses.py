@@ -1,9 +1,16 @@
-"""What is known to be wrong in other load generators, from ``data/harnesses.yaml``."""
+"""What is known of other load generators, and wrong in them: ``data/harnesses.yaml``."""
 
+from functools import cache
 from typing import Any
 
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
+
+
+@cache
+def known(name: str) -> dict[str, Any]:
+    """Return all that is known of a harness."""
+    return dict(read_yaml(data_dir() / "harnesses.yaml")["harnesses"][name])
 
 
 def harness(name: str, *, own_figures: bool = True) -> tuple[str, tuple[str, ...]]:
@@ -14,7 +21,7 @@ def harness(name: str, *, own_figures: bool = True) -> tuple[str, tuple[str, ...
     own_figures
         Whether the harness's own figures are used, or only what it sent and stamped.
     """
-    about = _about(name)
+    about = known(name)
     faults = [
         f"{' '.join(fault['text'].split())} ({fault['url']})"
         for fault in about["faults"]
@@ -25,8 +32,4 @@ def harness(name: str, *, own_figures: bool = True) -> tuple[str, tuple[str, ...
 
 def tried_release(name: str) -> str:
     """Return the release of a harness that this one was tried with."""
-    return str(_about(name)["tried"])
-
-
-def _about(name: str) -> dict[str, Any]:
-    return dict(read_yaml(data_dir() / "harnesses.yaml")["harnesses"][name])
+    return str(known(name)["tried"])

@@ -25,6 +25,8 @@ class Rules(Record):
     percentile_source: dict[str, Any]
     client_limits: tuple[Limit, ...]
     assumed_launch_scatter: dict[str, Any]
+    discard_limits: dict[str, int | float]
+    discard_rules: tuple[str, ...]
     sha256: str
 
     def limit(self, name: str) -> float:
