@@ -43,7 +43,7 @@ class Form:
     """
 
     def __init__(
-        self, fields: Mapping[str, Any], entered: Callable[[str, str], None],
+        self, fields: Mapping[str, Any], entered: Callable[[str, str], object],
         aside: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         keys_stay()
@@ -83,7 +83,7 @@ class Form:
         finally:
             self._settling = False
 
-    def _handler(self, name: str, entered: Callable[[str, str], None]) -> Callable[[Any], None]:
+    def _handler(self, name: str, entered: Callable[[str, str], object]) -> Callable[[Any], None]:
         def changed(change: Any) -> None:
             if not self._settling:
                 entered(name, str(change["new"]))
