@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from stackchoice.confirm.setup import Pins, installed, model_file
@@ -35,12 +34,7 @@ class Engine(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

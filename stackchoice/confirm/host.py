@@ -12,7 +12,6 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import psutil
@@ -85,10 +84,7 @@ class Sampler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join(QUERY_S + 2 * INTERVAL_S)
         self._seconds = time.perf_counter() - self._began

@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter_ns
 from typing import Any
@@ -36,25 +37,21 @@ _CHUNKED = 2**62
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
+@dataclass(slots=True, eq=False)
 class _Peer:
     """One connection: what it sent, and the answer that is on its way."""
 
-    __slots__ = (
-        "asked_ns", "body", "closes", "fault", "log", "need", "next", "pending", "seen", "sock",
-        "steps",
-    )  # fmt: skip
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
-        self.seen = bytearray()
-        self.body = self.need = 0
-        self.closes = False
-        self.steps: list[Step] = []
-        self.next = 0
-        self.pending = b""
-        self.asked_ns = 0
-        self.fault: Fault | None = None
-        self.log: dict[str, Any] = {}
+    sock: socket.socket
+    seen: bytearray = field(default_factory=bytearray)
+    body: int = 0
+    need: int = 0
+    closes: bool = False
+    steps: list[Step] = field(default_factory=list)
+    next: int = 0
+    pending: bytes = b""
+    asked_ns: int = 0
+    fault: Fault | None = None
+    log: dict[str, Any] = field(default_factory=dict)
 
 
 class ReferenceServer:
