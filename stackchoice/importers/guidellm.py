@@ -173,11 +173,9 @@ def _goodput(bench: dict[str, Any], metrics: dict[str, Any]) -> tuple[Goodput, .
 
 
 def _mean(value: Any) -> Any:
-    return (
-        _first(at(value, "successful", "mean"), at(value, "mean"))
-        if isinstance(value, dict)
-        else value
-    )
+    if not isinstance(value, dict):
+        return value
+    return _first(at(value, "successful", "mean"), at(value, "mean"))
 
 
 def _sample(row: dict[str, Any]) -> Sample | None:
