@@ -24,7 +24,7 @@ SECTION_MIME = "application/vnd.stackchoice.section"
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
     "number", "usd", "gb", "both_units", "interval", "volume", "label", "cents", "price", "times",
-    "share", "headline",
+    "share", "headline", "gained", "usd_evidence",
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.
