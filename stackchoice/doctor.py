@@ -113,7 +113,7 @@ def _engine() -> str:
 
 
 def _writing() -> str:
-    with tempfile.NamedTemporaryFile(dir=Path.cwd()):
+    with tempfile.TemporaryFile(dir=Path.cwd()):
         return str(Path.cwd())
 
 

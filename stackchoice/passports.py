@@ -11,6 +11,7 @@ from stackchoice.confirm.passport import Passport, PassportError
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.place import data_dir
+from stackchoice.facts.write import ANYTHING
 from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 
@@ -137,7 +138,8 @@ def import_file(
                 f"{shown(str(file))}: is there already; say --replace to overwrite it, or --out "
                 "for another folder"
             )
-    return [(p, save_passport(p, file)) for p, file in zip(found, files, strict=True)]
+    seen = ANYTHING if replace else None
+    return [(p, save_passport(p, file, read=seen)) for p, file in zip(found, files, strict=True)]
 
 
 def read_declared(pairs: Sequence[str]) -> dict[str, object]:

@@ -53,13 +53,18 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:
         panel = panel_on(server, tmp_path, requests="many")
         panel.start()
         panel.wait(60)
-        assert "'many' is no whole number" in panel.error
-        panel.fields["requests"].value = "3"
+        assert not panel.running
+        assert "&#39;many&#39; is no whole number" in panel.form.places["requests"].value
         panel.fields["canaries"].value = "<b>none</b>"
-        panel.start()
-        panel.wait(60)
-    assert "no such set" in panel.error
-    assert "<b>" not in panel.message.value
+        assert "&lt;b&gt;none" in panel.form.places["canaries"].value
+        panel.fields["canaries"].value = "basic"
+        assert "&#39;many&#39; is no whole number" in panel.form.places["requests"].value
+        panel.fields["requests"].value = "3"
+        assert panel.error == ""
+        assert {place.value for place in panel.form.places.values()} == {""}
+    panel.start()
+    panel.wait(60)
+    assert "no connection" in panel.form.places["endpoint"].value
     assert panel.start_button.disabled is False
 
 

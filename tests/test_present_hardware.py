@@ -265,7 +265,7 @@ class TestSizingPanel:
         panel.set(field, text)
         assert panel.error
         assert "\n" not in panel.error
-        assert "<img" not in panel.message.value
+        assert "<img" not in panel.form.places[field].value
         assert before == (panel.sizing, panel.values, panel.view.value)
         assert panel.fields[field].value == panel.values[field]
         panel.set("devices", "2")

@@ -87,7 +87,7 @@ class TestPanel:
         before = panel.decision
         panel.set("log", "/nowhere/log.jsonl")
         assert "cannot be read" in panel.error
-        assert 'role="alert"' in panel.message.value
+        assert 'role="alert"' in panel.form.places["log"].value
         assert panel.decision is before
         assert panel.fields["log"].value == ""
 
@@ -97,7 +97,8 @@ class TestPanel:
         panel.save()
         assert "Saved to" in panel.message.value
         panel.save()
-        assert "is there already" in panel.message.value
+        assert "is there already" in panel.form.places["path"].value
+        assert panel.message.value == ""
 
     def test_no_inputs_change_nothing(self, changed):
         base = changed("json-chat")

@@ -8,7 +8,7 @@ from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
 from stackchoice.present.defended import DecisionPanel
 from stackchoice.present.dropped import DropPanel
-from stackchoice.present.fields import GROUPS, described, shown, written
+from stackchoice.present.fields import FIELDS, described, shown, written
 from stackchoice.present.kernels import KernelPanel
 from stackchoice.present.logs import LogPanel
 from stackchoice.present.money_panel import MoneyPanel
@@ -34,7 +34,7 @@ def test_an_untouched_panel_holds_the_scenario_and_its_decision(panel, facts):
 def test_every_field_writes_back_what_it_shows():
     """Showing an input and reading it again changes neither value nor range."""
     scenario = load_scenario("json-chat")
-    for field in (field for fields in GROUPS.values() for field in fields):
+    for field in FIELDS.values():
         again = parse_scenario(written(scenario, field.path, shown(scenario, field.path)))
         assert shown(scenario, field.path) == shown(again, field.path)
 
@@ -87,8 +87,10 @@ def test_a_wrong_value_is_refused_like_in_a_file_and_the_last_valid_one_stays(
 
 def test_a_valid_value_takes_the_error_away(panel):
     panel.fields["workload.users"].value = "many"
+    assert "&#39;many&#39; is wrong" in panel.form.places["workload.users"].value
     panel.fields["workload.users"].value = "300"
     assert panel.error == ""
+    assert {place.value for place in panel.form.places.values()} == {""}
     assert panel.message.value == ""
 
 
@@ -124,16 +126,16 @@ def test_hostile_text_is_escaped(panel, tmp_path):
     panel.fields["team.upgrades"].value = "<img src=x onerror=alert(1)>"
     panel.fields["workload.users"].value = "<script>alert(1)</script>"
     panel.path.value = str(tmp_path / "no" / "<b>.yaml")
-    assert "<script" not in panel.message.value
+    assert "&lt;script" in panel.form.places["workload.users"].value
     panel.save()
-    assert "<b>" not in panel.message.value
+    assert "&lt;b&gt;" in panel.form.places["path"].value
     assert "<img" not in panel.view.value
 
 
 def test_a_failed_save_says_why(panel, tmp_path):
     panel.path.value = str(tmp_path / "missing" / "mine.yaml")
     panel.save()
-    assert "cannot be written" in panel.message.value
+    assert "cannot be written" in panel.form.places["path"].value
 
 
 def test_ranking_follows_traffic_model_and_machine(facts):
@@ -231,7 +233,7 @@ def test_two_notebooks_on_one_scenario_do_not_overwrite_each_other(facts, tmp_pa
     assert path.read_bytes() == theirs
     for said in ("somebody else wrote it", "Users: &#39;80&#39; there", "read it again",
                  "choose another name"):  # fmt: skip
-        assert said in two.message.value
+        assert said in two.form.places["path"].value
     two.path.value = str(tmp_path / "other.yaml")
     two.save()
     assert load_scenario(tmp_path / "other.yaml").team.engineers.value == 7
@@ -245,16 +247,16 @@ def test_two_notebooks_on_one_scenario_do_not_overwrite_each_other(facts, tmp_pa
     both = load_scenario(path)
     assert (both.workload.users.value, both.team.engineers.value) == (80, 9)
     one.save()
-    assert "Engineers: &#39;9&#39; there" in one.message.value
+    assert "Engineers: &#39;9&#39; there" in one.form.places["path"].value
 
 
 def test_a_file_that_was_there_and_never_read_is_not_overwritten(panel, tmp_path):
     (tmp_path / "mine.yaml").write_text("# by hand\n", encoding="utf-8")
     panel.save()
-    assert "somebody else wrote it" in panel.message.value
+    assert "somebody else wrote it" in panel.form.places["path"].value
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "# by hand\n"
     panel.reload()
-    assert "holds nothing, not keys and values" in panel.message.value
+    assert "holds nothing, not keys and values" in panel.form.places["path"].value
 
 
 ODD = ["", "nan", "1e400", "1e-320", "9" * 5000, "a\0b", "~nobody-here/x", "../..", "/dev/zero",
@@ -272,7 +274,9 @@ def test_any_text_in_any_field_is_taken_or_refused_in_one_line(facts, make):
         for text in ODD:
             odd.set(name, text)
             assert "\n" not in odd.error
-            assert "\x1b" not in odd.message.value
+            said = {at: place.value for at, place in odd.form.places.items() if place.value}
+            assert list(said) == ([name] if odd.error else [])
+            assert "\x1b" not in "".join(said.values())
             assert odd.error or odd.values[name] == text.strip() or text in odd.values[name]
 
 
@@ -298,10 +302,12 @@ def test_a_refused_choice_can_be_stepped_past(facts):
         assert panel.fields["engine"].value == engine
         assert panel.check == before
         assert bool(panel.error) == (engine != "vllm")
-        assert ("last answer" in panel.message.value) == bool(panel.error)
+        assert ("last answer" in panel.form.places["engine"].value) == bool(panel.error)
     panel.fields["engine"].value = "sglang"
     panel.fields["concurrency"].value = "6.70"
     assert panel.error, "the engine is still refused"
+    assert "last answer" in panel.form.places["concurrency"].value
+    assert panel.form.places["engine"].value == ""
     assert panel.fields["concurrency"].value == panel.values["concurrency"]
     panel.fields["engine"].value = "vllm"
     panel.fields["concurrency"].value = "6.70"
@@ -318,6 +324,11 @@ def test_what_was_changed_outlives_the_kernel_and_nothing_else_does(facts, tmp_p
         "traffic": (lambda: TrafficPanel(case, facts, keep=keep), "preset", "ragpulse"),
         "money": (lambda: MoneyPanel(case, facts, keep=keep), "money.server_usd", "24000"),
         "ranking": (lambda: RankingPanel({"a": case}, facts, keep=keep), "machine", "l4"),
+        "decision": (
+            lambda: DecisionPanel({"a": case}, facts, draws=200, keep=keep),
+            "first",
+            "privacy",
+        ),
     }
     for make, name, text in makes.values():
         make().set(name, text)
@@ -326,9 +337,6 @@ def test_what_was_changed_outlives_the_kernel_and_nothing_else_does(facts, tmp_p
         assert (again.values[name], again.fields[name].value, again.error) == (text, text, "")
     assert SizingPanel(facts, keep=keep, devices="2").values["devices"] == "2"
     assert SizingPanel(facts).values["machine"] == "h100_sxm"
-    first = DecisionPanel({"a": case}, facts, draws=200, keep=keep)
-    first.preferences[0].value = "privacy"
-    assert DecisionPanel({"a": case}, facts, draws=200, keep=keep).preferences[0].value == "privacy"
 
 
 @pytest.mark.parametrize("text", [
@@ -340,6 +348,7 @@ def test_a_spoilt_file_of_kept_inputs_is_said_and_the_first_values_stand(facts, 
     keep.write_text(text)
     panel = SizingPanel(facts, keep=str(keep))
     assert panel.error.startswith("what was kept cannot be used: ")
+    assert 'role="alert"' in panel.message.value
     assert "<b>" not in panel.message.value
     assert panel.values["machine"] == "h100_sxm"
 

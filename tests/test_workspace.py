@@ -8,7 +8,7 @@ from stackchoice import load_facts
 from stackchoice.facts import Datum, Evidence
 from stackchoice.fit.admission import launch
 from stackchoice.fit.memory import GB, GIB, fit_row, usable_bytes
-from stackchoice.fit.workspace import RULES, Start, said, widest, workspace
+from stackchoice.fit.workspace import RULES, Start, said, workspace
 
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B", "Qwen/Qwen3.8-27B"
 FACTS = load_facts()
@@ -158,4 +158,3 @@ def test_the_ends_are_in_order_and_below_the_memory_there_is(engine, machine, mo
         return
     assert 0 <= taken.low <= taken.value <= taken.high
     assert taken.high <= usable_bytes(FACTS.machines[machine], tp).value + tp
-    assert widest([taken, taken]).high == taken.high

@@ -13,6 +13,7 @@ from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.names import counted
 from stackchoice.facts.records import Offer
+from stackchoice.scenario.words import label
 
 M_TOKENS = "M tokens"
 
@@ -152,7 +153,7 @@ def _people(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]
 
 def _assumption(facts: Facts, key: str) -> str:
     found = facts.assumptions[key]
-    return f"{key.replace('_', ' ')} {found.datum.value:g}"
+    return f"{label(f'assumed.{key}')} {found.datum.value:g}"
 
 
 def _source(facts: Facts, key: str) -> str:

@@ -16,6 +16,7 @@ from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.facts.names import counted
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
+from stackchoice.scenario.words import label
 
 SILENCE = "nobody said"
 
@@ -43,9 +44,9 @@ def board(main: Answer, cost: Cost) -> list[BoardRow]:
 
 def _volume(point: Point) -> BoardRow:
     parts = [
-        f"{path.split('.')[1].replace('_', ' ')} {point[path]:,g}: {point.inputs[path].origin}"
+        f"{label(path)} {point[path]:,g}: {point.inputs[path].origin}"
         if point[path] is not None and point.inputs[path].origin
-        else f"{path.split('.')[1].replace('_', ' ')}: {SILENCE}"
+        else f"{label(path)}: {SILENCE}"
         for path in VOLUME
     ]
     return BoardRow(
@@ -58,7 +59,7 @@ def _answered(point: Point) -> BoardRow:
     by: dict[str, list[str]] = {}
     silent = []
     for path, known in point.inputs.items():
-        name = path.split(".")[1].replace("_", " ")
+        name = label(path)
         if known.answered_by:
             by.setdefault(known.answered_by, []).append(name)
         elif known.value is not None:
@@ -82,7 +83,8 @@ def _leaves(point: Point) -> BoardRow:
 
 
 def _licences(scenario: Scenario, main: Answer) -> BoardRow:
-    accepted = ", ".join(scenario.constraints.licences_acceptable)
+    listed = scenario.constraints.licences_acceptable
+    accepted = "" if listed == "not known" else ", ".join(listed)
     rule = f"acceptable: {accepted}" if accepted else f"which are acceptable: {SILENCE}"
     engine = main.engine
     if main.site is None or engine is None:

@@ -21,6 +21,7 @@ from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
 from stackchoice.workload import meets, needs
 
 PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
@@ -119,6 +120,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
 
 
 def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
+    if scenario.constraints.licences_acceptable == "not known":
+        yield "constraints", None, "which licences are acceptable"
+        return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
     own = place.artifact.licence
     weights = own if own.known else place.model.licence
@@ -314,7 +318,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{path.split('.')[1].replace('_', ' ')} {case[path]:g}" for path in LIMITS
+        f"{label(path)} {case[path]:g}" for path in LIMITS
         if case[path] is not None
     )  # fmt: skip
     carries = [

@@ -14,6 +14,7 @@ from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.datum import Evidence
 from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
+from stackchoice.scenario.words import label
 
 #: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
 HALVINGS = 12
@@ -95,11 +96,6 @@ def _natural_ends(point: Point) -> dict[str, tuple[Any, Any]]:
     if point["workload.volume_pattern"] is None:
         found["workload.volume_pattern"] = PATTERNS
     return found
-
-
-def label(path: str) -> str:
-    """Return an input's path as words: ``workload.ttft_p99_s`` is "ttft p99 s"."""
-    return path.split(".", 1)[1].replace("_", " ")
 
 
 def outcome(found: Answer) -> Outcome:

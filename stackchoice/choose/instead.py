@@ -31,7 +31,8 @@ def instead(main: Answer) -> list[str]:
     if main.ways or vetoed(case.scenario, case.point):
         return []
     own = [choice.id for choice in case.scenario.candidates.machines]
-    priced = [row.machine for row in (*case.facts.hours, *case.facts.servers)]
+    priced = [hour.machine for hour in case.facts.hours]
+    priced += [server.machine for server in case.facts.servers]
     least = {name: _least(case, name) for name in dict.fromkeys(own + priced)}
     tried = f"replicas of {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} devices were tried"
     found = sorted((one for one in least.values() if one is not None), key=_memory)[:NAMED]

@@ -18,6 +18,7 @@ from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.facts.names import counted
+from stackchoice.scenario.words import label
 
 #: Inputs that a week of one's own request log measures.
 FROM_A_LOG = (
@@ -100,7 +101,7 @@ def _stated(case: Case) -> list[Limit]:
         Limit(figure=path.split(".")[1], measure=LIMIT_WORDS[path], unit="s",
               pass_at_most=case[path], fail_above=case[path],
               evidence=case.point.inputs[path].evidence,
-              derived_from=f"stated: {path.split('.')[1].replace('_', ' ')}")
+              derived_from=f"stated: {label(path)}")
         for path in LIMITS if case[path] is not None
     ]  # fmt: skip
 
@@ -137,7 +138,7 @@ def _what_could_flip(limits: list[Limit], flips: list[Flip]) -> tuple[str, str]:
     ranked = sorted(in_range, key=lambda f: not f.changes_recommendation)
     if ranked:
         found = ranked[0]
-        name = found.input.split(".")[1].replace("_", " ")
+        name = label(found.input)
         which = "" if found.changes_recommendation else (
             "; that is the self-hosted choice, and no single measurement flips the recommendation"
         )  # fmt: skip

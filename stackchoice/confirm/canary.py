@@ -189,7 +189,7 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
     FactsError, YamlError
         When there is no such set, a file is malformed, or none counts for this model.
     """
-    paths = _paths(name, folder or data_dir() / "canaries")
+    paths = canary_files(name, folder)
     canaries: dict[str, Canary] = {}
     read = hashlib.sha256()
     version = 0
@@ -213,7 +213,9 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
                      sha256=read.hexdigest())  # fmt: skip
 
 
-def _paths(name: str, folder: Path) -> list[Path]:
+def canary_files(name: str, folder: Path | None = None) -> list[Path]:
+    """Return the files of a set, whatever they hold; FactsError where there is no such set."""
+    folder = folder or data_dir() / "canaries"
     shipped = folder / f"{name}.yaml"
     if "/" not in name and "\\" not in name and os.path.isfile(shipped):
         return [shipped]

@@ -90,10 +90,8 @@ class Engine(ABC):
     def start(self) -> None:
         """Start the server and wait until it answers.
 
-        Raises
-        ------
-        EngineError
-            When it is not installed, ends, or is not ready in time; with the end of its log.
+        EngineError when it is not installed, ends, or is not ready in time; with the end of its
+        log.
         """
         if self.is_running:
             return

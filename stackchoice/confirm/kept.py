@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from stackchoice.confirm.passport import FORMAT, Passport, PassportError
-from stackchoice.facts.write import write_whole
+from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.untrusted import visible
 
@@ -16,18 +16,16 @@ MAX_BYTES = 256 * 2**20
 SCHEMA_FILE = "schemas/passport.schema.json"
 
 
-def save_passport(passport: Passport, path: Path | str) -> Path:
-    """Write as JSON, atomically: a reader sees the old file or the whole new one."""
-    return write_whole(path, passport.model_dump_json(indent=2) + "\n", PassportError, folders=True)
+def save_passport(passport: Passport, path: Path | str, *, read: str | None = ANYTHING) -> Path:
+    """Write as JSON, whole, and over nothing but what was ``read`` there."""
+    text = passport.model_dump_json(indent=2) + "\n"
+    return write_whole(path, text, PassportError, read=read, folders=True)
 
 
 def load_passport(path: Path | str) -> Passport:
     """Read a passport.
 
-    Raises
-    ------
-    PassportError
-        When the file is missing or is no passport of this format.
+    PassportError when the file is missing or is no passport of this format.
     """
     text = read_bounded(path, "give the path of a passport")
     try:

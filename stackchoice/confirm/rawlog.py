@@ -1,6 +1,5 @@
 """The raw log of a run as a file: begun, gone on with, read back."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.confirm.passport import PassportError
-from stackchoice.load.journal import Journal, exchange_of, read_events
+from stackchoice.facts.write import write_whole
+from stackchoice.load.journal import exchange_of, line_of, read_events
 from stackchoice.load.reading import read_sample
 
 Event = dict[str, Any]
@@ -27,15 +27,9 @@ def raw_log(path: Path | None, header: Event, resume: bool) -> Iterator[Path]:
             path, resume = Path(folder) / "raw.jsonl", False
         try:
             old = _kept(path, header) if resume and path.exists() and path.stat().st_size else ()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Rewritten whole and renamed: a half-written last line goes, nothing else can be lost.
-            handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            with os.fdopen(handle, "wb") as whole:
-                journal = Journal(whole)
-                for event in (header, *old):
-                    journal.write(event)
-            os.chmod(part, 0o644)
-            os.replace(part, path)
+            # Rewritten whole: a half-written last line goes, nothing else can be lost.
+            lines = b"".join(map(line_of, (header, *old)))
+            write_whole(path, lines, PassportError, folders=True)
         except OSError as error:
             raise PassportError(
                 f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"

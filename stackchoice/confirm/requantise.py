@@ -4,12 +4,11 @@ The engine's package has no entry for quantising, so the ``gguf`` package does i
 holds what the shipped file kept: a Q8_0 made from Q4_1 answers like the Q4_1 and is only larger.
 """
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import EngineError
+from stackchoice.facts.write import made_whole
 
 #: Formats that the package packs, by the names that engines print, with general.file_type.
 FORMATS = {"q8_0": 7, "q4_0": 2}
@@ -18,10 +17,7 @@ FORMATS = {"q8_0": 7, "q4_0": 2}
 def requantised(source: Path, kind: str, folder: Path) -> Path:
     """Return ``source`` with its matrices stored as ``kind``; made once, then kept in ``folder``.
 
-    Raises
-    ------
-    EngineError
-        For an unknown format, a missing package, or a file that cannot be written.
+    EngineError for an unknown format, a missing package, or a file that cannot be written.
     """
     if kind not in FORMATS:
         raise EngineError(f"format {kind!r}: not one that can be made here; take one of "
@@ -39,14 +35,8 @@ def requantised(source: Path, kind: str, folder: Path) -> Path:
         ) from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, prefix=f".{target.name}.")
-        os.close(handle)
-        try:
-            _write(gguf, source, Path(part), kind)
-            os.replace(part, target)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        with made_whole(target) as (part,):
+            _write(gguf, source, part, kind)
     except OSError as error:
         raise EngineError(
             f"{target}: cannot be written ({error.strerror}); name another folder with --out"

@@ -12,10 +12,7 @@ from stackchoice.load.wire import Limits
 def ask_server(endpoint: Endpoint, limits: Limits) -> ServerInfo:
     """Ask ``/v1/models``, and the paths on which engines tell about themselves.
 
-    Raises
-    ------
-    EndpointError
-        When nothing that speaks HTTP is there, or the key is refused.
+    EndpointError when nothing that speaks HTTP is there, or the key is refused.
     """
     texts: dict[str, str] = {}
     models, headers = _get(endpoint, f"{endpoint.api}/models", limits, needed=True)

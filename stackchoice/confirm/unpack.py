@@ -4,15 +4,13 @@ Every weight becomes the 32-bit number that llama.cpp computes with, so what a s
 answers differs by its arithmetic and not by its weights. Runs in a child: torch is large.
 """
 
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from stackchoice.confirm.setup import installed
 from stackchoice.errors import EngineError
+from stackchoice.facts.write import made_whole
 from stackchoice.load.child import spawn, stop
 
 NEEDS = ("transformers", "torch", "gguf")
@@ -21,10 +19,7 @@ NEEDS = ("transformers", "torch", "gguf")
 def unpacked(source: Path, folder: Path) -> Path:
     """Return a folder with the model of a GGUF file; made once, then kept in ``folder``.
 
-    Raises
-    ------
-    EngineError
-        When a package is missing, or the folder cannot be made.
+    EngineError when a package is missing, or the folder cannot be made.
     """
     target = folder / f"{source.stem}.f32"
     if (target / "config.json").is_file():
@@ -36,10 +31,11 @@ def unpacked(source: Path, folder: Path) -> Path:
             "--arm-model"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=folder, prefix=f".{target.name}."))
-    try:
-        child = spawn("stackchoice.confirm.unpack", str(source), str(part), text=True,
-                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    with made_whole(target, folder=True) as (part,):
+        child = spawn(
+            "stackchoice.confirm.unpack", str(source), str(part), encoding="utf-8",
+            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
             said = str(child.stdout.read()) if child.stdout else ""
             status = child.wait()
@@ -51,9 +47,6 @@ def unpacked(source: Path, folder: Path) -> Path:
                 f"{source.name}: not unpacked ({tail}); free some disk and memory, or give a "
                 "folder with --arm-model"
             )
-        os.replace(part, target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return target
 
 

@@ -127,10 +127,7 @@ class Table(Record):
     def rows(self) -> list[Any]:
         """The rows as records; columns that no record has are left out. Lines of JSON stay dicts.
 
-        Raises
-        ------
-        FactsError
-            With file, line, value and reason where a row is malformed, or there is none.
+        FactsError with file, line, value and reason where a row is malformed, or there is none.
         """
         packed = self.path.suffix == ".gz"
         text = (gzip.decompress(self.raw) if packed else self.raw).decode()

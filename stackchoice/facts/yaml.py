@@ -20,6 +20,7 @@ from ruamel.yaml.events import (
 )
 
 from stackchoice.errors import StackchoiceError
+from stackchoice.facts.write import write_whole
 
 #: A scenario is a page or two, and the reader that knows lines is slow.
 MAX_BYTES = 2**18
@@ -61,10 +62,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
 def read_facts(path: Path) -> dict[str, Any]:
     """Read one file of the fact base, by the C parser: ten times faster, and without lines.
 
-    Raises
-    ------
-    YamlError
-        When the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
+    YamlError when the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
     """
     text = _text(path, MAX_FACTS_BYTES)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -81,7 +79,7 @@ def read_facts(path: Path) -> dict[str, Any]:
 def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
     """Write a file of the fact base that was worked out, one record a line."""
     text = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=10_000)
-    path.write_text(header + text, encoding="utf-8")
+    write_whole(path, header + text, YamlError)
 
 
 def refuse_unclear(path: Path) -> None:
@@ -131,10 +129,7 @@ def shown_lines(*lines: str) -> str:
 def ordinary(path: Path) -> Path:
     """Return the path of a file that ends: no pipe nobody may write to, no device without end.
 
-    Raises
-    ------
-    OSError
-        When something else is there; what is missing, or a folder, is left to ``open``.
+    OSError when something else is there; what is missing, or a folder, is left to ``open``.
     """
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):

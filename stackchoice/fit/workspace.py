@@ -6,7 +6,7 @@ own rule (``budget`` in ``data/allocators.yaml``), the rest is the least and the
 starts printed (``data/workspace.yaml``).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -237,18 +237,6 @@ def _others(start: Start) -> list[tuple[Start, Ends]]:
 def between(low: int, high: int, end: float) -> int:
     """Return the size at a place between two: 0 the least, 1 the most."""
     return round(low + (high - low) * end)
-
-
-def widest(found: Iterable[Datum[int]], end: float = 1.0) -> Datum[int]:
-    """Return the widest of several engines' workspaces: from the least of all to the most."""
-    known = [one for one in found if one.value is not None]
-    if not known:
-        return Datum[int](note="no engine's workspace is known")
-    low, high = min(sure(one.low) for one in known), max(sure(one.high) for one in known)
-    return Datum[int](
-        value=between(low, high, end), low=low, high=high, source=known[0].source,
-        evidence=weakest(*(one.evidence for one in known)), note="the widest of the engines",
-    )  # fmt: skip
 
 
 def said(size: Datum[int], devices: int = 1) -> str:

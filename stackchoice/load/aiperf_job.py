@@ -2,12 +2,12 @@
 
 import json
 import shlex
-import tempfile
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import InputError
+from stackchoice.facts.write import made_whole, write_whole
 from stackchoice.load.aiperf import RECORDS, files
 from stackchoice.load.arrivals import Closed
 from stackchoice.load.endpoint import DEFAULT_KEY_ENV, Endpoint
@@ -69,13 +69,10 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: holds something already; name a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as part:  # run.sh is there last, or nothing
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with made_whole(folder, folder=True) as (part,):
             for name, text in texts.items():
-                (Path(part) / name).parent.mkdir(parents=True, exist_ok=True)
-                (Path(part) / name).write_text(text, encoding="utf-8")
-            for name in dict.fromkeys(name.partition("/")[0] for name in texts):
-                (Path(part) / name).rename(folder / name)
+                write_whole(part / name, text, InputError, folders=True)
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be written ({error.strerror}); name another folder"

@@ -105,10 +105,7 @@ class Endpoint(Record):
     def api_key(self) -> str | None:
         """Read the key from the environment; it is never kept in this object.
 
-        Raises
-        ------
-        EndpointError
-            When the named variable is not set, or holds what no header can carry.
+        EndpointError when the named variable is not set, or holds what no header can carry.
         """
         name = self.api_key_env or DEFAULT_KEY_ENV
         key = os.environ.get(name, "").strip()

@@ -115,10 +115,7 @@ def compare(
 ) -> Floor:
     """Hold what the client saw against what the server did, request by request.
 
-    Raises
-    ------
-    EngineError
-        When no request of the calibration came through.
+    EngineError when no request of the calibration came through.
     """
     pairs = []
     for told in truth["requests"]:

@@ -19,8 +19,13 @@ class Journal:
 
     def write(self, event: dict[str, Any]) -> None:
         """Append one event and hand it to the system."""
-        self._file.write(json.dumps(event).encode() + b"\n")
+        self._file.write(line_of(event))
         self._file.flush()
+
+
+def line_of(event: dict[str, Any]) -> bytes:
+    """Return an event as its line of the log."""
+    return json.dumps(event).encode() + b"\n"
 
 
 def entry(measured: Exchange, **more: Any) -> dict[str, Any]:

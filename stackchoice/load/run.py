@@ -82,10 +82,7 @@ class LoadRun:
     def ask(self, body: dict[str, Any], step: str, *, expect_stop: bool = False) -> Sample:
         """Send one request on its own and keep it.
 
-        Raises
-        ------
-        InputError
-            When the spend cap does not allow it.
+        InputError when the spend cap does not allow it.
         """
         request = self.request_of(body)
         started, measured, sample = self._once(request, expect_stop)

@@ -2,7 +2,7 @@
 
 import importlib.util
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import ipywidgets
@@ -11,16 +11,24 @@ from markupsafe import Markup
 from stackchoice.carried_out import CarriedOut, Checked
 from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.arms import EMBEDDED, arm_names
+from stackchoice.confirm.canary import canary_files
 from stackchoice.confirmation import Confirmed, confirm_all
-from stackchoice.errors import InputError, StackchoiceError
+from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
-from stackchoice.present.controls import dropdown, error_html, text_field
+from stackchoice.present.controls import dropdown, text_field
+from stackchoice.present.form import ROW, Form
 from stackchoice.present.page import Section, section
+from stackchoice.scenario import load_scenario
 
 #: A run of the embedded engine that was recorded, for where it is not installed.
 RECORDED = "samples/embedded.passport.json"
 LONG = 300
+#: Fields with a whole number, and what tells of others whether there is such a thing.
+COUNTS = ("requests", "output_tokens", "prompt_words")
+CHECKS: dict[str, Callable[[str], object]] = {
+    "scenario": load_scenario, "canaries": canary_files,
+}  # fmt: skip
 
 
 class ConfirmPanel(ipywidgets.VBox):
@@ -70,11 +78,11 @@ class ConfirmPanel(ipywidgets.VBox):
         self.start_button.on_click(lambda _: self.start())
         self.cancel_button.on_click(lambda _: self.cancel())
         self.progress = ipywidgets.IntProgress(min=0, max=1, description="Steps")
-        self.message, self.view = ipywidgets.HTML(), ipywidgets.HTML()
-        row = ipywidgets.Layout(flex_flow="row wrap")
+        self.form = Form(self.fields, lambda name, _: self._refused(name))
+        self.message, self.view = self.form.message, ipywidgets.HTML()
         super().__init__([
-            ipywidgets.HBox(list(self.fields.values()), layout=row),
-            ipywidgets.HBox([self.start_button, self.cancel_button, self.progress], layout=row),
+            self.form.row(),
+            ipywidgets.HBox([self.start_button, self.cancel_button, self.progress], layout=ROW),
             self.message, self.view,
         ])  # fmt: skip
 
@@ -89,11 +97,11 @@ class ConfirmPanel(ipywidgets.VBox):
         return confirmed_table(self.done) if self.done else recorded_table()
 
     def start(self, *, resume: bool = False) -> None:
-        """Begin; a second call while one runs does nothing."""
-        if self.running:
+        """Begin; while one runs, or where a field cannot be, nothing happens."""
+        if self.running or self._refused():
             return
         self._cancel.clear()
-        self.error, self.done = "", None
+        self.done = None
         self._settle(running=True)
         self._thread = threading.Thread(target=self._work, args=(resume,), daemon=True)
         self._thread.start()
@@ -115,11 +123,18 @@ class ConfirmPanel(ipywidgets.VBox):
         else:
             self.view.value = recorded_table().html
 
+    def _refused(self, changed: str = "") -> bool:
+        """Say which field cannot be, the changed one first; whether there is one."""
+        names = sorted(self.fields, key=lambda name: name != changed)
+        faults = ((name, _fault(name, str(self.fields[name].value).strip())) for name in names)
+        name, self.error = next((found for found in faults if found[1]), ("", ""))
+        self.form.refuse(self.error, name)
+        return bool(self.error)
+
     def _work(self, resume: bool) -> None:
+        values = {name: str(field.value).strip() for name, field in self.fields.items()}
         try:
-            values = {name: str(field.value).strip() for name, field in self.fields.items()}
-            counts = {n: _whole(n, values[n]) for n in ("requests", "output_tokens",
-                                                        "prompt_words")}  # fmt: skip
+            counts = {name: _whole(name, values[name]) for name in COUNTS}
             plan = Plan(**counts, canaries=values["canaries"], floor=False)
             self.done = confirm_all(
                 values["scenario"] or None, endpoint_url=values["endpoint"] or None,
@@ -129,7 +144,8 @@ class ConfirmPanel(ipywidgets.VBox):
             self.view.value = confirmed_table(self.done).html
         except (StackchoiceError, ValueError) as error:
             self.error = " ".join(str(error).split())
-            self.message.value = error_html(self.error)
+            at_endpoint = isinstance(error, EndpointError) and values["endpoint"]
+            self.form.refuse(self.error, "endpoint" if at_endpoint else "")
         finally:
             self._settle(running=False)
 
@@ -144,6 +160,18 @@ class ConfirmPanel(ipywidgets.VBox):
     def _settle(self, *, running: bool) -> None:
         self.start_button.disabled = running
         self.cancel_button.disabled = not running
+
+
+def _fault(name: str, text: str) -> str:
+    """Return why a field cannot be, as far as that is known before the run; else nothing."""
+    try:
+        if name in COUNTS:
+            _whole(name, text)
+        elif text and name in CHECKS:
+            CHECKS[name](text)
+    except StackchoiceError as error:
+        return " ".join(str(error).split())
+    return ""
 
 
 def _whole(name: str, text: str) -> int:

@@ -7,7 +7,6 @@ import ipywidgets
 from markupsafe import Markup
 
 from stackchoice.facts.yaml import shown_lines
-from stackchoice.present.keys import keys_stay
 
 STYLE = {"description_width": "200px"}
 LAYOUT = ipywidgets.Layout(width="400px")
@@ -22,7 +21,6 @@ def dropdown(
     layout: ipywidgets.Layout = LAYOUT,
 ) -> ipywidgets.Dropdown:
     """Return a choice of (label, value) pairs, the first where no value is given."""
-    keys_stay()
     return ipywidgets.Dropdown(
         options=options, value=options[0][1] if value is None else value, description=label,
         style=STYLE, layout=layout,

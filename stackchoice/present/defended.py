@@ -1,31 +1,33 @@
 """A decision defended and carried out, in pictures, sections and a panel; nothing is computed."""
 
-import contextlib
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 import altair as alt
-import ipywidgets
-from traitlets import TraitError
 
 from stackchoice.choose.against import ReleaseRow
 from stackchoice.choose.case import Case
 from stackchoice.choose.decide import decided, likely_case
+from stackchoice.choose.decision import Decision
 from stackchoice.choose.defend import Bar, Defence, Tornado, defended
-from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
+from stackchoice.facts.told import Why
 from stackchoice.present import text
 from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish, rows_axis
-from stackchoice.present.controls import dropdown, error_html
+from stackchoice.present.controls import dropdown
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, section
-from stackchoice.present.view import View
+from stackchoice.present.panel import Panel
 from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
+from stackchoice.why import explain
 
 LOW, HIGH = "#0b4f8a", "#e69f00"
 #: Bars of a tornado beyond these say little; the table has them all.
 MOST_BARS = 12
 PREFERENCES = ("cost", "latency", "privacy", "simplicity")
+RANKS = {"first": "First preference", "second": "Then", "third": "Then"}
 NONE = "nothing more"
 
 
@@ -36,10 +38,10 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
     for bar in _surviving(tornado)[:MOST_BARS]:
         ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
         said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
-        spoken.append(f"{text.label(bar.input)}: {said}")
+        spoken.append(f"{label(bar.input)}: {said}")
         for end, _, usd in ends:
             rows.append(
-                {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
+                {"row": f"{label(bar.input)} [{bar.evidence.value}]", "end": end,
                  "from": centre, "to": float(usd or 0), "said": said}
             )  # fmt: skip
     bars = len({row["row"] for row in rows})
@@ -116,19 +118,15 @@ def defence_context(defence: Defence) -> dict[str, Any]:
     }
 
 
-class DecisionPanel(ipywidgets.VBox):
+class DecisionPanel(Panel):
     """Rank the survivors of a scenario by other preferences, and see what would change it.
 
     Parameters
     ----------
     scenarios
         To choose from, by name.
-    facts
-        The fact base to decide with.
     draws
         How often every range is drawn from.
-    keep
-        The file in which choices outlive the kernel; none where it is empty.
 
     Attributes
     ----------
@@ -139,51 +137,43 @@ class DecisionPanel(ipywidgets.VBox):
     def __init__(
         self, scenarios: dict[str, Scenario], facts: Facts, *, draws: int = 2000, keep: str = ""
     ) -> None:
-        self.facts, self.draws = facts, draws
-        self.scenario = dropdown("Scenario", [(s.title, s) for s in scenarios.values()])
-        self.preferences = [
-            dropdown(label, [(NONE, ""), *((p, p) for p in PREFERENCES)], value)
-            for label, value in (("First preference", "cost"), ("Then", ""), ("Then", ""))
-        ]
-        self.view, self._keep = View(), Kept(keep, "preferences")
-        self._start = self._labels()
-        with contextlib.suppress(StackchoiceError, TraitError):  # else what was kept is gone
-            for name, label in self._keep.read().items():
-                self._chosen[name].label = label
-        self._cases: dict[str, Case] = {}
-        self._update()
-        for widget in self._chosen.values():
-            widget.observe(lambda _: self._changed(), names="value")
-        super().__init__([*self._chosen.values(), self.view])
+        self.draws, self._scenarios, self._cases = draws, scenarios, dict[str, Case]()
+        titles = [(scenario.title, name) for name, scenario in scenarios.items()]
+        values = {"scenario": titles[0][1], **dict.fromkeys(RANKS, ""), "first": "cost"}
+        ranks = [(NONE, ""), *((name, name) for name in PREFERENCES)]
+        fields = {
+            "scenario": dropdown("Scenario", titles, values["scenario"]),
+            **{name: dropdown(label, ranks, values[name]) for name, label in RANKS.items()},
+        }
+        super().__init__(facts, fields, values, Kept(keep, "preferences"))
+
+    result: tuple[Case, Decision, Defence]
 
     @property
-    def _chosen(self) -> dict[str, ipywidgets.Dropdown]:
-        ranks = {f"rank {at}": field for at, field in enumerate(self.preferences, 1)}
-        return {"scenario": self.scenario, **ranks}
+    def decision(self) -> Decision:
+        """The last valid decision."""
+        return self.result[1]
 
-    def _labels(self) -> dict[str, str]:
-        return {name: field.label for name, field in self._chosen.items()}
+    @property
+    def defence(self) -> Defence:
+        """What stands behind it."""
+        return self.result[2]
 
-    def _changed(self) -> None:
-        self._keep.write(self._start, self._labels())
-        self._update()
+    def _answer(self, values: dict[str, str]) -> tuple[Case, Decision, Defence]:
+        """Decide; of a scenario that is new the answer is shown at once: the rest takes longer."""
+        name = values["scenario"]
+        new = name not in self._cases
+        if new:
+            self._cases[name] = likely_case(self._scenarios[name], self.facts)
+        ranked = list(dict.fromkeys(values[rank] for rank in RANKS if values[rank]))
+        case = self._cases[name].preferring(ranked)
+        decision = decided(case)
+        if new:
+            self.view.show(section("defended", d=decision, defence=None))
+        return case, decision, defended(case, draws=self.draws, groups=40)
 
-    def _update(self) -> None:
-        """Show the answer, of a scenario that is new alone at first: the rest takes longer then."""
-        asked = self.scenario.value
-        new = asked.title not in self._cases
-        try:
-            if new:
-                self._cases[asked.title] = likely_case(asked, self.facts)
-            case = self._cases[asked.title].preferring(
-                list(dict.fromkeys(p.value for p in self.preferences if p.value))
-            )
-            self.decision = decided(case)
-            if new:
-                self.view.show(section("defended", d=self.decision, defence=None))
-            self.defence = defended(case, draws=self.draws, groups=40)
-        except StackchoiceError as error:
-            self.view.show(Section("refused", error_html(str(error))))
-            return
-        found = defence_context(self.defence)
-        self.view.show(section("defended", d=self.decision, **found))
+    def _why(self) -> Iterable[Why]:
+        return explain(self.result[0].scenario, self.facts).of("recommendation", "option")
+
+    def _table(self) -> Section:
+        return section("defended", d=self.decision, **defence_context(self.defence))

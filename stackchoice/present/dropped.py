@@ -142,23 +142,23 @@ class DropPanel(Panel):
     def __init__(
         self, facts: Facts, path: str = "", *, form: ScenarioPanel | None = None, keep: str = ""
     ) -> None:
-        self.form = None
+        self._opens_in: ScenarioPanel | None = None  # a path that was kept is shown, not opened
         path = path or str(data_dir() / SAMPLE)
         field = text_field("File or folder (path)", path, WIDE)
         super().__init__(facts, {"path": field}, {"path": path}, Kept(keep, "file"))
-        self.form = form
+        self._opens_in = form
 
     result: Section
-    form: ScenarioPanel | None
 
     def _answer(self, values: dict[str, str]) -> Section:
         if not (text := values["path"].strip()):
             raise InputError("no path: give that of a file or a folder")
         path = Path(os.path.expanduser(text))
-        if self.form is None or path.suffix.lower() not in SCENARIOS:
+        form = self._opens_in
+        if form is None or path.suffix.lower() not in SCENARIOS:
             return dropped(path, self.facts)
-        before = self.form.open_file(path)
-        return section("opened", path=path, form=self.form, before=before)
+        before = form.open_file(path)
+        return section("opened", path=path, form=form, before=before)
 
     def _table(self) -> Section:
         return self.result

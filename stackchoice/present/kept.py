@@ -37,15 +37,20 @@ class Kept:
         return found
 
     def write(self, start: dict[str, str], values: dict[str, str]) -> str:
-        """Keep what differs from the first values; return why that was not possible, if so."""
+        """Keep what differs from the first values; return why that was not possible, if so.
+
+        Of one panel in two notebooks the last state stands whole, for its fields belong together.
+        """
         changed = {name: text for name, text in values.items() if text != start.get(name)}
         try:
             if self.path:
-                tree = {**self._all(), self.name: changed}
-                write_whole(self.path, json.dumps(tree, indent=1) + "\n", InputError)
+                write_whole(self.path, lambda: self._with(changed), InputError)
         except InputError as error:
             return f"not kept for the next kernel: {error}"
         return ""
+
+    def _with(self, changed: dict[str, str]) -> str:
+        return json.dumps({**self._all(), self.name: changed}, indent=1) + "\n"
 
     def _all(self) -> dict[str, object]:
         if not self.path or not os.path.exists(self.path):

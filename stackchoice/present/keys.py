@@ -1,7 +1,8 @@
-"""Keys that a field needs stay with the field.
+"""What the fields of a form need of the page: their keys, and what is said of them.
 
 JupyterLab takes letters and arrows for cells unless text is being typed: in a focused dropdown
 "x" would cut the cell and an arrow leave it. Its command registry leaves alone what says so.
+A field that has a place for refusals is described by it, so that a screen reader reads it there.
 """
 
 from functools import cache
@@ -17,9 +18,14 @@ class Keys(anywidget.AnyWidget):
       initialize() {
         if (globalThis.stackchoiceKeys) return;
         globalThis.stackchoiceKeys = true;
+        let places = 0;
         document.addEventListener('focusin', ({target}) => {
           if (target.matches('.jupyter-widgets select, .jupyter-widgets button'))
             target.setAttribute('data-lm-suppress-shortcuts', '');
+          const said = target.closest('.sc-field')?.querySelector('.widget-html-content');
+          if (!said || !target.matches('input, select')) return;
+          said.id ||= `sc-said-${++places}`;
+          target.setAttribute('aria-describedby', said.id);
         });
       },
     };

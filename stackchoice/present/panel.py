@@ -9,7 +9,7 @@ from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.facts.yaml import shown
-from stackchoice.present.controls import error_html
+from stackchoice.present.form import Form
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, joined, section
 from stackchoice.present.view import View
@@ -21,9 +21,10 @@ STANDS = "; what stands below is the last answer that could be given"
 class Panel(ipywidgets.VBox):
     """Fields of text and choice, a message and a view. ``values`` are the last valid texts.
 
-    A change is tried on all values together; what cannot be is refused in one line, and the last
-    valid values and result stay. A text is put back then; a choice stays chosen, or nobody could
-    step past it by key. What was changed is kept, where ``keep`` names a file.
+    A change is tried on all values together; what cannot be is refused in one line beside the
+    field that was changed, and the last valid values and result stay. A text is put back then; a
+    choice stays chosen, or nobody could step past it by key. What was changed is kept, where
+    ``keep`` names a file.
     """
 
     #: What each panel does in its own way: work the values out, and show the last result.
@@ -32,22 +33,19 @@ class Panel(ipywidgets.VBox):
 
     def __init__(
         self, facts: Facts, fields: dict[str, Any], values: dict[str, str],
-        keep: Kept | None = None,
+        keep: Kept | None = None, aside: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.facts, self.fields, self.error = facts, fields, ""
-        self.message, self.view = ipywidgets.HTML(), View()
-        self._settling, self._refused, self._unkept = False, dict[str, str](), ""
+        self.form, self.view = Form(fields, self.set, aside), View()
+        self.message = self.form.message
+        self._refused, self._unkept = dict[str, str](), ""
         self._start, self._keep = values, keep or Kept()
         self.values, self.result = self._begin(values)
-        for name, field in fields.items():
-            field.observe(self._handler(name), names="value")
         self.why_button = ipywidgets.ToggleButton(description="Why?", icon="question")
         self.why_button.observe(lambda _: self._draw(), names="value")
         self._show()
-        row = ipywidgets.Layout(flex_flow="row wrap")
         why = [self.why_button] if type(self)._why is not Panel._why else []
-        super().__init__([ipywidgets.HBox(list(fields.values()), layout=row), self.message,
-                          *why, self.view])  # fmt: skip
+        super().__init__([self.form.row(*fields), self.message, *why, self.view])
 
     def set(self, name: str, text: str) -> None:
         """Put a value into one field, exactly as typing it does.
@@ -70,7 +68,7 @@ class Panel(ipywidgets.VBox):
         else:
             self.error, self.values, self.result, self._refused = "", values, result, {}
             self._unkept = self._keep.write(self._start, values)
-        self._show()
+        self._show(name)
 
     def _begin(self, values: dict[str, str]) -> tuple[dict[str, str], Any]:
         """Return what was kept and its result; the first values where that cannot be any more."""
@@ -106,25 +104,13 @@ class Panel(ipywidgets.VBox):
         """Return the values with what a change of one field brings along."""
         return values
 
-    def _handler(self, name: str) -> Callable[[Any], None]:
-        def changed(change: Any) -> None:
-            if not self._settling:
-                self.set(name, str(change["new"]))
-
-        return changed
-
-    def _show(self) -> None:
-        self._settling = True
+    def _show(self, changed: str = "") -> None:
         values = {**self.values, **self._refused}
-        try:
-            for name, options in self._options(values).items():
-                self.fields[name].options = options
-            for name, field in self.fields.items():
-                field.value = values[name]
-        finally:
-            self._settling = False
-        said = self.error + (STANDS if self._refused else "") or self._unkept
-        self.message.value = error_html(said) if said else ""
+        self.form.settle(values, self._options(values))
+        if self.error:
+            self.form.refuse(self.error + (STANDS if self._refused else ""), changed)
+        else:
+            self.form.refuse(self._unkept)
         self._draw()
 
     def _draw(self) -> None:

@@ -1,16 +1,14 @@
 """Render a scenario's report: papermill runs the notebook, nbconvert makes one offline file."""
 
-import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from stackchoice.choose import Decision
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
+from stackchoice.facts.write import write_together, write_whole, writing
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present.page import SECTION_MIME, style
 from stackchoice.present.report import SECTIONS
@@ -83,7 +81,7 @@ def render_report(
         Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None
     for folder in {file.parent for file in files}:
-        with _writing(folder):
+        with writing(folder, ReportError):
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()  # said now, not after the work
     with tempfile.TemporaryDirectory(prefix="stackchoice-report-") as name:
@@ -99,42 +97,12 @@ def render_report(
             },
             work / "executed.ipynb",
         )
-        made[".html"].write_text(_page(notebook, chosen.title), encoding="utf-8")
+        write_whole(made[".html"], _page(notebook, chosen.title), ReportError)
         if printer is not None:
             _print(printer, made[".html"], made[".pdf"])
         decision = Decision.model_validate_json(made[".json"].read_bytes())
-        _put({file: made[file.suffix.lower()] for file in files})
+        write_together({f: made[f.suffix.lower()].read_bytes() for f in files}, ReportError)
     return decision
-
-
-def _put(made: dict[Path, Path]) -> None:
-    """Copy files to their places under hidden names, and rename them once all are there."""
-    parts: dict[Path, Path] = {}
-    try:
-        for file, source in made.items():
-            with _writing(file.parent):
-                handle, part = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:40]}.")
-                os.close(handle)
-                parts[file] = Path(part)
-                shutil.copyfile(source, part)
-                parts[file].chmod(0o644)
-        for file, hidden in parts.items():
-            with _writing(file.parent):
-                hidden.replace(file)
-    finally:
-        for hidden in parts.values():
-            hidden.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ReportError(
-            f"{folder}: cannot be written ({error.strerror}); name another folder, or free some "
-            "space"
-        ) from None
 
 
 def execute(path: Path, parameters: dict[str, Any], executed: Path) -> Any:

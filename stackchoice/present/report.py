@@ -12,6 +12,7 @@ from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
 from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.write import write_whole
 from stackchoice.fit.path.meaning import alternatives, meanings
 from stackchoice.present import charts, text
 from stackchoice.present.admissions import admission_table
@@ -79,7 +80,7 @@ class Report:
             "classes": text.CLASSES,
             "groups": by_class(shown),
             "sources": sources(self.scenario, self.facts),
-            "old": lambda as_of: text.is_old(as_of, self.today),
+            "old": lambda as_of: text.age_mark(as_of, self.today),
             "memory": charts.memory_chart(self.decision.fit),
             "admissions": admission_table(self.decision.fit.admissions),
             "costs": charts.cost_chart(self.decision.cost),
@@ -164,9 +165,9 @@ def prepare(
     decision = decide(chosen, facts)
     today = datetime.now(UTC).date()
     if out:
-        Path(out).write_text(decision.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(out, decision.model_dump_json(indent=2) + "\n", ReportError)
         record = decision_record(decision, chosen, today, live)
-        Path(out).with_suffix(".md").write_text(record, encoding="utf-8")
+        write_whole(Path(out).with_suffix(".md"), record, ReportError)
     others = tuple(Passport.load(arm) for arm in arms)
     return Report(scenario=chosen, facts=facts, decision=decision, today=today, passport=live,
                   arms=(live, *others) if live else others)  # fmt: skip

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import nbformat
 
+from stackchoice.errors import ReportError
+from stackchoice.facts.write import write_whole
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present.page import SECTION_MIME
 from stackchoice.present.render import execute
@@ -30,7 +32,7 @@ def write(path: Path) -> None:
             if SECTION_MIME in output.data:
                 output.data["text/html"] = PICTURE.sub("PICTURE", output.data["text/html"])
                 cell.metadata["tags"] = ["nbval-check-output"]
-    nbformat.write(notebook, path)
+    write_whole(path, nbformat.writes(notebook) + "\n", ReportError)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from stackchoice.facts import Facts
 from stackchoice.facts.names import named
 from stackchoice.facts.told import Why
 from stackchoice.facts.traffic import WorkloadPreset
-from stackchoice.present.controls import WIDE, dropdown, error_html, saved_html, text_field
+from stackchoice.present.controls import WIDE, dropdown, saved_html, text_field
+from stackchoice.present.form import ROW, SOURCE
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, joined
 from stackchoice.present.panel import Panel
@@ -61,12 +62,12 @@ class TrafficPanel(Panel):
             "preset": dropdown("Published workload", choices, preset),
         }
         values = {"log": log, "preset": preset}
-        super().__init__(facts, fields, values, Kept(keep, f"traffic of {scenario.name}"))
         self.path = text_field("Save to", f"my-{scenario.name}.yaml")
+        super().__init__(facts, fields, values, Kept(keep, f"traffic of {scenario.name}"),
+                         {"path": self.path})  # fmt: skip
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
-        row = ipywidgets.Layout(flex_flow="row wrap")
-        saving = ipywidgets.HBox([self.path, self.save_button], layout=row)
+        saving = ipywidgets.HBox([self.form.boxes["path"], self.save_button], layout=ROW)
         self.children = (self.children[0], saving, *self.children[1:])
 
     children: tuple[Any, ...]
@@ -93,11 +94,11 @@ class TrafficPanel(Panel):
         try:
             if os.path.exists(path):
                 raise TrafficError(f"{path}: is there already; choose another name")
-            save_scenario(self.scenario, path)
+            save_scenario(self.scenario, path, read=None)
         except StackchoiceError as error:
-            self.message.value = error_html(str(error))
+            self.form.refuse(str(error), "path")
         else:
-            self.message.value = saved_html(path)
+            self.form.say(saved_html(path))
 
     def _answer(
         self, values: dict[str, str]
@@ -135,4 +136,4 @@ def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:
         return scenario
     tree = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tree["workload"] = {**tree["workload"], **inputs}
-    return parse_scenario(tree, "panel")
+    return parse_scenario(tree, SOURCE)

@@ -7,9 +7,7 @@ is an object like any other, with the scenario and the decision in it.
 import contextlib
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import ipywidgets
 from markupsafe import Markup
@@ -23,13 +21,13 @@ from stackchoice.present.controls import (
     LAYOUT,
     STYLE,
     dropdown,
-    error_html,
     saved_html,
     status_html,
     text_field,
 )
 from stackchoice.present.fields import (
-    DUTY_NAMES,
+    COLUMNS,
+    FIELDS,
     FIRST,
     GROUPS,
     NOT_KNOWN,
@@ -38,13 +36,22 @@ from stackchoice.present.fields import (
     shown,
     written,
 )
+from stackchoice.present.form import ROW, SOURCE, Form
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
-from stackchoice.scenario import Scenario, load_scenario, parse_scenario, save_scenario
+from stackchoice.scenario import (
+    Scenario,
+    dump_scenario,
+    load_scenario,
+    parse_scenario,
+    save_scenario,
+)
 
 #: Names that a scenario may have.
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+#: Fields beside those of the scenario.
+PATH, OTHER = "path", "other"
 
 
 def saved_or(path: str | Path, name: str) -> Scenario:
@@ -78,26 +85,19 @@ class ScenarioPanel(ipywidgets.VBox):
     def __init__(
         self, scenario: Scenario, facts: Facts, *, save_to: str | Path = "", keep: bool = False
     ) -> None:
-        self.facts, self.keep = facts, keep
-        self.error = ""
-        self._settling = False
+        self.facts, self.keep, self.error = facts, keep, ""
         self._start, self._title = scenario, ""
         self.scenario, self.decision = scenario, decide(scenario, facts)
         self.answered_by = text_field("Answered by (name)", "")
-        self.fields = {
-            field.path: _field(field, scenario, facts)
-            for fields in GROUPS.values()
-            for field in fields
-        }
-        for path, widget in self.fields.items():
-            widget.observe(self._handler(path), names="value")
-        self.message, self.view = ipywidgets.HTML(), View()
+        self.fields = {field.path: _field(field, scenario, facts) for field in FIELDS.values()}
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
+        self.other = text_field("Compare with (name or path)", scenario.name)
+        self.form = Form(self.fields, self.set, {PATH: self.path, OTHER: self.other})
+        self.message, self.view = self.form.message, View()
         self.save_button = ipywidgets.Button(description="Save scenario", icon="save")
         self.save_button.on_click(lambda _: self.save())
         self.reload_button = ipywidgets.Button(description="Read it again", icon="refresh")
         self.reload_button.on_click(lambda _: self.reload())
-        self.other = text_field("Compare with (name or path)", scenario.name)
         self.compare_button = ipywidgets.Button(description="Compare", icon="columns")
         self.compare_button.on_click(lambda _: self.compare())
         self.report_button = ipywidgets.Button(description="Write report", icon="file-text")
@@ -114,7 +114,7 @@ class ScenarioPanel(ipywidgets.VBox):
         if self.keep:
             tree["name"] = self._name
         try:
-            scenario = self._described(parse_scenario(tree, "panel"), titled=path == "title")
+            scenario = self._described(parse_scenario(tree, SOURCE), titled=path == "title")
             decision = decide(scenario, self.facts)
         except StackchoiceError as error:
             self.error = str(error)
@@ -123,21 +123,22 @@ class ScenarioPanel(ipywidgets.VBox):
             self.error, self.scenario, self.decision = "", scenario, decision
             if self.keep:
                 self._keep()
-        self._show()
+        self._show(path)
 
     def _keep(self) -> None:
         """Write what stands to the file, unless somebody else wrote it; the button says so then."""
         with contextlib.suppress(StackchoiceError):
             save_scenario(self.scenario, self._target, read=self._read.get(self._target))
-            self._read[self._target] = text_at(self._target)
+            self._read[self._target] = dump_scenario(self.scenario)
 
     def compare(self) -> None:
         """Show what differs from another scenario, and which step each difference changes."""
         try:
             found = against(load_scenario(self.other.value.strip()), self.scenario, self.facts)
         except StackchoiceError as error:
-            self.message.value = error_html(str(error))
+            self.form.refuse(str(error), OTHER)
         else:
+            self.form.say()
             self.view.show(comparison_table(found))
 
     def save(self) -> bool:
@@ -149,14 +150,14 @@ class ScenarioPanel(ipywidgets.VBox):
         target = self._target
         try:
             tree = {**self.scenario.model_dump(by_alias=True), "name": self._name}
-            named = parse_scenario(tree, "panel")
+            named = parse_scenario(tree, SOURCE)
             path = save_scenario(named, target, read=self._read.get(target))
             self.scenario, self.decision = named, decide(named, self.facts)
         except StackchoiceError as error:
-            self.message.value = error_html(f"{error}{self._differences(target)}")
+            self.form.refuse(f"{error}{self._differences(target)}", PATH)
             return False
         self._remember(target)
-        self.message.value = saved_html(path)
+        self.form.say(saved_html(path))
         return True
 
     def report(self) -> None:
@@ -166,14 +167,14 @@ class ScenarioPanel(ipywidgets.VBox):
         file = Path("reports") / f"{self._name}.html"
         if not self.save():
             return
-        self.message.value = status_html("Writing the report; some ten seconds ...")
+        self.form.say(status_html("Writing the report; some ten seconds ..."))
         try:
             render_report(self._target, [file])
         except StackchoiceError as error:
-            self.message.value = error_html(str(error))
+            self.form.refuse(str(error))
         else:
             link = Markup('Report written to <a href="{0}" target="_blank">{0}</a>')
-            self.message.value = status_html(link.format(file.as_posix()))
+            self.form.say(status_html(link.format(file.as_posix())))
 
     def reload(self) -> None:
         """Take what stands in the file; what was changed here since is gone."""
@@ -183,7 +184,7 @@ class ScenarioPanel(ipywidgets.VBox):
             self.error = str(error)
         else:
             self._remember(self._target)
-        self._show()
+        self._show(PATH)
 
     def open_file(self, path: Path) -> Path | None:
         """Go on with another scenario file, which is not written to.
@@ -197,12 +198,13 @@ class ScenarioPanel(ipywidgets.VBox):
             When it is no scenario, or cannot be kept; nothing has changed then.
         """
         scenario, target, before = load_scenario(path), self._target, None
+        there = text_at(target)
         if self.keep:
             scenario = scenario.model_copy(update={"name": self._name})
             if os.path.exists(target):
                 before = target.with_stem(f"{target.stem}-before")
                 save_scenario(load_scenario(target), before)
-            save_scenario(scenario, target, read=text_at(target))
+            save_scenario(scenario, target, read=there)
         self._take(scenario)
         self._remember(target)
         self._show()
@@ -237,7 +239,7 @@ class ScenarioPanel(ipywidgets.VBox):
         except StackchoiceError:
             return ""
         pairs = [(f.label, shown(theirs, f.path), shown(self.scenario, f.path))
-                 for fields in GROUPS.values() for f in fields]  # fmt: skip
+                 for f in FIELDS.values()]  # fmt: skip
         said = [f"{label}: {there!r} there, {here!r} here"
                 for label, there, here in pairs if there != here]  # fmt: skip
         return f". It differs in {'; '.join(said)}" if said else ""
@@ -254,37 +256,26 @@ class ScenarioPanel(ipywidgets.VBox):
         title = scenario.title if titled else self._title
         return told.model_copy(update={"title": title}) if title else told
 
-    def _handler(self, path: str) -> Callable[[Any], None]:
-        def changed(change: Any) -> None:
-            if not self._settling:
-                self.set(path, str(change["new"]))
-
-        return changed
-
-    def _show(self) -> None:
-        """Make every field, the message and the result say what stands."""
-        self._settling = True
-        try:
-            for path, widget in self.fields.items():
-                text = shown(self.scenario, path)
-                if path == "model.artifacts":
-                    widget.options = _weights(self.scenario, self.facts)
-                widget.value = int(text or 1) if _is_count(widget) else text
-        finally:
-            self._settling = False
-        self.message.value = error_html(self.error) if self.error else ""
+    def _show(self, changed: str = "") -> None:
+        """Make every field, the places beside them and the result say what stands."""
+        values = {
+            path: int(text or 1) if isinstance(widget, ipywidgets.BoundedIntText) else text
+            for path, widget in self.fields.items()
+            for text in [shown(self.scenario, path)]
+        }
+        self.form.settle(values, {"model.artifacts": _weights(self.scenario, self.facts)})
+        self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""
-        columns: dict[str, list[ipywidgets.Widget]] = {"left": [], "right": []}
-        for name, fields in GROUPS.items():
-            column = columns["right" if name == "Traffic" else "left"]
-            column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
-            column += [self.fields[field.path] for field in fields if field.path not in FIRST]
-        row = ipywidgets.Layout(flex_flow="row wrap")
-        first = ipywidgets.HBox([self.fields[path] for path in FIRST], layout=row)
-        boxes = [ipywidgets.VBox(column) for column in columns.values()]
+        boxes = []
+        for names in COLUMNS:
+            column: list[ipywidgets.Widget] = []
+            for name in names:
+                column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
+                column += [self.form.boxes[f.path] for f in GROUPS[name] if f.path not in FIRST]
+            boxes.append(ipywidgets.VBox(column))
         rest = ipywidgets.HBox(
             boxes, layout=ipywidgets.Layout(flex_flow="row wrap", display="none")
         )
@@ -292,9 +283,9 @@ class ScenarioPanel(ipywidgets.VBox):
             lambda change: setattr(rest.layout, "display", "flex" if change["new"] else "none"),
             names="value",
         )
-        doing = [self.answered_by, self.path, self.save_button, self.reload_button,
-                 self.report_button, self.other, self.compare_button]  # fmt: skip
-        return [first, self.more_button, rest, ipywidgets.HBox(doing, layout=row)]
+        doing = [self.answered_by, self.form.boxes[PATH], self.save_button, self.reload_button,
+                 self.report_button, self.form.boxes[OTHER], self.compare_button]  # fmt: skip
+        return [self.form.row(*FIRST), self.more_button, rest, ipywidgets.HBox(doing, layout=ROW)]
 
 
 def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
@@ -306,11 +297,10 @@ def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
         )  # fmt: skip
     if field.kind == "text":
         return text_field(field.label, value)
-    if field.kind in ("number", "name"):
-        options = DUTY_NAMES if field.kind == "name" else (NOT_KNOWN,)
+    if field.kind in ("number", "name", "names"):
         return ipywidgets.Combobox(
-            value=value, options=options, ensure_option=False, description=field.label,
-            style=STYLE, layout=LAYOUT, continuous_update=False,
+            value=value, options=field.choices or (NOT_KNOWN,), ensure_option=False,
+            description=field.label, style=STYLE, layout=LAYOUT, continuous_update=False,
         )  # fmt: skip
     if field.path == "model.artifacts":
         return dropdown(field.label, _weights(scenario, facts), value)
@@ -334,7 +324,3 @@ def _weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:
     named = shown(scenario, "model.artifacts")
     several = [] if named in ("", *(name for _, name in each)) else [(named, named)]
     return [("any; the most precise that fits", ""), *each, *several]
-
-
-def _is_count(widget: ipywidgets.Widget) -> bool:
-    return isinstance(widget, ipywidgets.BoundedIntText)

@@ -43,10 +43,8 @@ def file_size(path: Path) -> int:
 def parse_json(raw: bytes, path: Path | str, what: str) -> dict[str, Any]:
     """Parse one JSON object out of bytes that are already bounded.
 
-    Raises
-    ------
-    CheckpointError
-        When it is no JSON object, nested too deep, or of more parts than any real file has.
+    CheckpointError when it is no JSON object, nested too deep, or of more parts than any real file
+    has.
     """
     marks = sum(raw.count(mark) for mark in (b",", b"[", b"{"))
     if marks > MAX_JSON_MARKS:
@@ -118,10 +116,7 @@ def root_of(folder: Path) -> Path:
 def member(folder: Path, name: object, named_in: str) -> Path:
     """Return a file of the folder by its plain name; refuse paths and links that lead out.
 
-    Raises
-    ------
-    CheckpointError
-        When the name has path parts, or is a link to somewhere outside the checkpoint.
+    CheckpointError when the name has path parts, or is a link to somewhere outside the checkpoint.
     """
     plain = isinstance(name, str) and name not in ("", ".", "..") and len(name) <= 255
     if not isinstance(name, str) or not plain or any(c in name for c in "/\\\0:"):

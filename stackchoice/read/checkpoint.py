@@ -94,10 +94,8 @@ def content_hash(checkpoint: Checkpoint) -> str:
 def open_checkpoint(path: Path, facts: Facts) -> Checkpoint:
     """Read what a path holds: a folder, a GGUF file or split set, a safetensors file, a config.
 
-    Raises
-    ------
-    CheckpointError
-        When there is nothing to read, or a file is broken, truncated, too large or hostile.
+    CheckpointError when there is nothing to read, or a file is broken, truncated, too large or
+    hostile.
     """
     if not os.path.exists(path):
         refuse(path, "no such file or folder", "name a folder of a checkpoint or one of its files")

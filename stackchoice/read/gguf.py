@@ -151,10 +151,7 @@ class _Long(int):
 def read_header(path: Path, types: dict[int, GgmlType]) -> GgufHeader:
     """Read the header of one GGUF file, of version 2 or 3, of either byte order.
 
-    Raises
-    ------
-    CheckpointError
-        When a length, a count or an offset cannot be true of this file.
+    CheckpointError when a length, a count or an offset cannot be true of this file.
     """
     size = file_size(path)
     try:

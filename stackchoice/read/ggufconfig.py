@@ -17,10 +17,7 @@ NOT_READ = ("wkv.head_size", "token_shift_count", "decoder_block_count", "posnet
 def config_of(metadata: dict[str, Any], formats: QuantFormats) -> dict[str, Any]:
     """Return the metadata as a config that ``fit.layers`` reads.
 
-    Raises
-    ------
-    UnknownCacheError
-        When the file has a kind of layer that no table here describes.
+    UnknownCacheError when the file has a kind of layer that no table here describes.
     """
     name = metadata.get("general.architecture")
     if not isinstance(name, str) or not name:

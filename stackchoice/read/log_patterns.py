@@ -180,10 +180,7 @@ class LogLanguage(Record):
 def load_languages() -> dict[str, LogLanguage]:
     """Load ``data/log_lines``; an engine that nests another also knows its lines.
 
-    Raises
-    ------
-    FactsError
-        When a file is malformed, a source is missing or a pattern is no regular expression.
+    FactsError when a file is malformed, a source is missing or a pattern is no regular expression.
     """
     read = map(_language, sorted((data_dir() / "log_lines").glob("*.yaml")))
     alone = {language.engine: language for language in read}

@@ -71,10 +71,7 @@ def raw_lines(path: Path) -> Iterator[str]:
 
     A carriage return ends a line as well, so that every state of a progress bar is one.
 
-    Raises
-    ------
-    LogError
-        When the file cannot be opened or its compressed stream is broken at the start.
+    LogError when the file cannot be opened or its compressed stream is broken at the start.
     """
     try:
         with ordinary(path).open("rb") as file:

@@ -37,10 +37,7 @@ def kernel_path(given: Given, facts: Facts) -> Answer:
 def parts_of(given: Given, facts: Facts) -> list[WeightPart]:
     """Return the modules of fewest bits that the files of a question declare.
 
-    Raises
-    ------
-    Unknown
-        When nothing is declared, or in words that no table here names.
+    Unknown when nothing is declared, or in words that no table here names.
     """
     _, saids = files_of(given, facts)
     if unread := next((s.unread for s in saids if s.unread and not s.best), ""):

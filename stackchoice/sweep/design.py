@@ -49,10 +49,7 @@ class Design(Record):
 def parse_knob(text: str) -> Knob:
     """Read ``name=first,second,...``; numbers, on and off are what they say.
 
-    Raises
-    ------
-    InputError
-        When it is none.
+    InputError when it is none.
     """
     name, mark, values = text.partition("=")
     found = tuple(_value(v.strip()) for v in values.split(",") if v.strip())

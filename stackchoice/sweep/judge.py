@@ -85,10 +85,7 @@ class Sweep(Record):
 def known_metric(metric: str) -> tuple[str, bool]:
     """Return unit of a metric, and whether more is better.
 
-    Raises
-    ------
-    InputError
-        When there is no such metric.
+    InputError when there is no such metric.
     """
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: not one of {', '.join(METRICS)}")

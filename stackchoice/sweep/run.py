@@ -167,7 +167,7 @@ def _claimed(folder: Path, plan: Design, load: Plan, subject: str) -> Callable[[
 
         def write() -> None:
             if not path.is_file():
-                write_whole(path, text, PassportError)
+                write_whole(path, text, PassportError, read=None)
 
         return write
     if (held := parse_json(there)) is None:

@@ -142,10 +142,7 @@ class LogRow:
     def instant(self, field: str, unit: str | None) -> Instant | None:
         """Return a moment; a bare small number is relative and needs ``unit`` to be one.
 
-        Raises
-        ------
-        ValueError
-            When something is there and is no moment.
+        ValueError when something is there and is no moment.
         """
         value = self.get(field)
         if value is None or isinstance(value, bool):

@@ -34,10 +34,7 @@ Row = tuple[int, dict[str, Any] | str]
 def read_rows(path: Path) -> Iterator[Row]:
     """Yield every row of a log with the line on which it begins.
 
-    Raises
-    ------
-    TrafficError
-        When the file cannot be read, is empty, or is neither JSON nor CSV.
+    TrafficError when the file cannot be read, is empty, or is neither JSON nor CSV.
     """
     try:
         with ordinary(path).open("rb") as raw:

@@ -22,11 +22,8 @@ NO_MODEL = "not chosen"
 def into_scenario(path: Path, inputs: dict[str, Any], *, replace: bool = False) -> list[str]:
     """Put inputs into the workload section of a scenario; return the keys that changed.
 
-    Raises
-    ------
-    TrafficError
-        When a key holds another value already and ``replace`` was not said, or the file cannot
-        be written. The file is then as it was.
+    TrafficError when a key holds another value already and ``replace`` was not said, or the file
+    cannot be written. The file is then as it was.
     """
     text, tree = _read(path)
     taken = _taken(tree, inputs)
@@ -45,10 +42,7 @@ def new_scenario(
 ) -> list[str]:
     """Write a new scenario around a workload, from another one where ``like`` names it.
 
-    Raises
-    ------
-    TrafficError
-        When the file is there and ``replace`` was not said, or cannot be written.
+    TrafficError when the file is there and ``replace`` was not said, or cannot be written.
     """
     if os.path.exists(path) and not replace:
         raise TrafficError(

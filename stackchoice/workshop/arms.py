@@ -35,10 +35,7 @@ PLAN = Plan(requests=3, output_tokens=32, prompt_words=64)
 def arm(name: str) -> Passport:
     """Return a recorded passport of the workshop.
 
-    Raises
-    ------
-    InputError
-        When there is none of this name.
+    InputError when there is none of this name.
     """
     names = (BASELINE, *CLAIMS, SPARE)
     if name not in names:

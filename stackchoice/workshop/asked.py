@@ -57,10 +57,7 @@ class Question(Record):
 def load_questions() -> dict[str, Question]:
     """Read every question; the order is the order of the lessons.
 
-    Raises
-    ------
-    FactsError
-        When the file is malformed.
+    FactsError when the file is malformed.
     """
     path = data_dir() / "workshop" / "questions.yaml"
     rows = read_yaml(path)["questions"]
@@ -70,10 +67,7 @@ def load_questions() -> dict[str, Question]:
 def question(name: str) -> Question:
     """Return a question by name.
 
-    Raises
-    ------
-    InputError
-        When there is none of this name; the text lists those of the same lesson, else all.
+    InputError when there is none of this name; the text lists those of the same lesson, else all.
     """
     known = load_questions()
     if name in known:

@@ -23,10 +23,7 @@ def shipped(name: str) -> Passport:
 def rate(name: str, phase: str = "decode") -> float:
     """Return the published rate of a phase, tokens a second.
 
-    Raises
-    ------
-    FactsError
-        When the passport has none.
+    FactsError when the passport has none.
     """
     found = getattr(shipped(name).results, f"{phase}_tokens_per_s")
     if found is None:

@@ -33,10 +33,7 @@ def unanswered(answer: Any) -> bool:
 def read_number(answer: Any, unit: str) -> float:
     """Read ``36``, ``"36"``, ``"512 MiB"`` or ``"1,234.5"`` in the unit of the question.
 
-    Raises
-    ------
-    InputError
-        When it is no number, or in a unit of another kind.
+    InputError when it is no number, or in a unit of another kind.
     """
     if not isinstance(answer, str):
         plain = getattr(answer, "item", lambda: answer)()  # numbers of numpy and pandas

@@ -7,12 +7,13 @@ import contextlib
 import json
 import sys
 import threading
-from pathlib import Path
 
 import psutil
 
 from stackchoice.confirm import EmbeddedEngine, Plan, confirm, probe_machine
+from stackchoice.errors import ReportError
 from stackchoice.facts.place import data_dir
+from stackchoice.facts.write import write_whole
 from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.trials import run, setups
 
@@ -78,9 +79,7 @@ def _keep(name: str, plan: Plan, *, file: str | None = None, slots: int = 1) -> 
 
 
 def _write(name: str, text: str) -> None:
-    path = Path(data_dir()) / "workshop" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_whole(data_dir() / "workshop" / name, text + "\n", ReportError, folders=True)
 
 
 if __name__ == "__main__":

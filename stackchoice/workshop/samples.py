@@ -21,10 +21,7 @@ MACHINE, ENGINE = "rtx_5090", "vllm==0.26.0"
 def download(name: str) -> Path:
     """Return the folder of one of the downloads.
 
-    Raises
-    ------
-    InputError
-        When it is neither.
+    InputError when it is neither.
     """
     if name not in DOWNLOADS:
         raise InputError(f"no download {name!r}; it is one of: {', '.join(DOWNLOADS)}")

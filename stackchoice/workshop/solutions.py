@@ -10,6 +10,8 @@ from pathlib import Path
 import nbclient
 import nbformat
 
+from stackchoice.errors import ReportError
+from stackchoice.facts.write import write_whole
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.workshop.trials import VARIABLE
 
@@ -29,7 +31,7 @@ def execute(path: Path) -> None:
             cell.outputs = [o for o in cell.outputs if _WIDGET not in o.get("data", {})]
     notebook.metadata.pop("widgets", None)
     notebook.metadata.language_info = {"name": "python"}
-    nbformat.write(notebook, path)
+    write_whole(path, nbformat.writes(notebook) + "\n", ReportError)
 
 
 def main() -> None:

@@ -7,22 +7,21 @@ once on each kind of laptop, into the same folder.
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import EngineError, StackchoiceError
 from stackchoice.facts.place import data_dir
+from stackchoice.facts.write import write_whole
 
 EXTRA = "notebooks"
 
 
 def commands(root: Path, folder: Path) -> list[list[str]]:
-    """Return the two calls of pip: the package with its dependencies, the engine without.
+    """Return the two calls of pip, into a folder: the package with all it needs, then the engine.
 
-    Raises
-    ------
-    EngineError
-        When ``root`` is no checkout; an installed package cannot be built again.
+    EngineError when ``root`` is no checkout; an installed package cannot be built again.
     """
     if not (root / "pyproject.toml").is_file():
         raise EngineError(
@@ -49,9 +48,12 @@ def main() -> None:
     """Build the wheelhouse and say how to install from it."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "wheelhouse")
     try:
-        for command in commands(data_dir().parent, folder):
-            if subprocess.run(command, check=False).returncode:
-                raise EngineError(f"pip failed: {' '.join(command)}; see its message above")
+        with tempfile.TemporaryDirectory(prefix="stackchoice-") as made:  # pip writes in place
+            for command in commands(data_dir().parent, Path(made)):
+                if subprocess.run(command, check=False).returncode:
+                    raise EngineError(f"pip failed: {' '.join(command)}; see its message above")
+            for wheel in sorted(Path(made).glob("*.whl")):
+                write_whole(folder / wheel.name, wheel.read_bytes(), EngineError, folders=True)
     except StackchoiceError as error:
         sys.exit(f"stackchoice: {error}")
     size = sum(f.stat().st_size for f in folder.glob("*.whl"))
