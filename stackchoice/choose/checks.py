@@ -14,6 +14,7 @@ from stackchoice.choose.limits import LIMITS, under_limits
 from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Engine
 from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
@@ -280,7 +281,8 @@ def _rate(site: Site, room: float) -> Iterator[Check]:
         )  # fmt: skip
     else:
         once = ", fewer with what is shared kept once" if room > 1 else ""
-        text = f"whether {replicas} replica(s) carry the peak ({fast} to {slow}{once})"
+        there = counted(replicas, "replica")
+        text = f"whether {there} can carry the peak ({fast} to {slow}{once})"
         yield "hardware fit", None, text
 
 

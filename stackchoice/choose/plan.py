@@ -17,6 +17,7 @@ from stackchoice.choose.site import Site
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
+from stackchoice.facts.names import counted
 from stackchoice.scenario.words import label
 
 #: Inputs that a week of one's own request log measures.
@@ -62,8 +63,8 @@ def _own(case: Case, site: Site) -> list[Limit]:
                 measure=f"requests a second of one replica with {site.live_sequences} at once",
                 unit="requests/s", pass_at_least=must, fail_below=must,
                 predicted=(site.replica.low, site.replica.high), evidence=flow.peak_evidence,
-                derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on {there} replica(s), "
-                f"loaded to {flow.cap:.0%}",
+                derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on "
+                f"{counted(there, 'replica')}, loaded to {flow.cap:.0%}",
             )
         )  # fmt: skip
     if site.live_sequences:

@@ -137,7 +137,7 @@ def _fit_steps(main: Answer) -> list[Step]:
                 question="hardware fit",
                 rule=f"admission-{site.admission.rule}",
                 evidence=weakest(site.admission.evidence, row.evidence),
-                text=f"{site.admission.engine} {site.admission.release} admits "
+                text=f"{_name(main, site.admission.engine)} {site.admission.release} admits "
                 f"{site.admission.live_sequences} at once: {site.admission.rule_text}",
                 facts=site.admission.notes,
             )
@@ -192,12 +192,17 @@ def _elimination_steps(main: Answer) -> list[Step]:
     ]  # fmt: skip
 
 
+def _name(main: Answer, engine: str) -> str:
+    known = main.case.facts.engines.get(engine)
+    return known.name if known else engine
+
+
 def _push_steps(main: Answer) -> list[Step]:
     steps = []
     for push in main.pushes:
         if push.holds is False:
             continue
-        toward = ", ".join(f.engine for f in push.favours)
+        toward = ", ".join(_name(main, f.engine) for f in push.favours)
         unknown = f"; unknown: {', '.join(map(label, push.unknown))}" if push.holds is None else ""
         steps.append(
             Step(
@@ -212,7 +217,8 @@ def _push_steps(main: Answer) -> list[Step]:
             Step(
                 question="workload shape", rule="conflict", evidence=Evidence.STATED,
                 text=f"{conflict.rules[0]} and {conflict.rules[1]} disagree "
-                f"({conflict.engines[0]} against {conflict.engines[1]}): {conflict.resolution}",
+                f"({' against '.join(_name(main, engine) for engine in conflict.engines)}): "
+                f"{conflict.resolution}",
             )
         )  # fmt: skip
     if main.best is not None and main.best_rule is not None:

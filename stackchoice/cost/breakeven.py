@@ -19,6 +19,7 @@ from stackchoice.cost.numbers import (
 )
 from stackchoice.cost.records import BreakEven, Change
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.names import counted
 
 
 def capacity_mtok(
@@ -157,4 +158,6 @@ def break_even(
             f"{replica_usd:,.0f} USD",
             change=change, **shares,
         )  # fmt: skip
-    return answer(volume, int(replicas), f"carried by {int(replicas)} replica(s)", **shares)
+    return answer(
+        volume, int(replicas), f"carried by {counted(int(replicas), 'replica')}", **shares
+    )

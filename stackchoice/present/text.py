@@ -42,6 +42,11 @@ def number(value: Any, unit: str = "") -> str:
     return f"{text} {unit}".strip()
 
 
+def gained(count: int) -> str:
+    """Return a difference in words: ``5 more``, ``5 fewer``."""
+    return f"{abs(count):,} {'fewer' if count < 0 else 'more'}"
+
+
 def usd(value: Decimal | float | None) -> str:
     """Return an amount in whole USD (cents below 100), or ``unknown``."""
     if value is None:
@@ -69,6 +74,14 @@ def headline(decision: Any) -> str:
         return f"Too close to call: {' or '.join(close)}"
     viable = any(option.status == "viable" for option in decision.options)
     return "Unknown: no recommendation" if viable else "Nothing survives: no recommendation"
+
+
+def usd_evidence(decision: Any, option: Any) -> str:
+    """Return the class of an option's monthly total: its path's, else that of what was stated."""
+    paths = (line for line in decision.cost.lines if line.total_usd == option.usd_per_month)
+    stated = {row["input"]: row["evidence"] for row in decision.inputs}
+    stands = stated.get("current.usd_per_month", UNKNOWN)
+    return next((line.total_evidence.value for line in paths), stands)
 
 
 def share(value: float | None) -> str:
