@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from stackchoice.present.text import both_units, interval, is_old, label, number, usd, volume
+from stackchoice.present.text import both_units, canary, interval, is_old, number, usd, volume
+from stackchoice.scenario.words import label
 
 
 @pytest.mark.parametrize(
@@ -23,8 +24,11 @@ from stackchoice.present.text import both_units, interval, is_old, label, number
         (volume(None), "never"),
         (volume(3275.2), "3,275 M tokens a month"),
         (volume(0.396), "0.396 M tokens a month"),
-        (label("workload.peak_factor"), "workload: peak factor"),
-        (label("workload.ttft_p99_s"), "workload: TTFT p99 (s)"),
+        (label("workload.peak_factor"), "peak over mean (factor)"),
+        (label("assumed.ops_fte_owned"), "operations work, owned (engineers)"),
+        (label("workload.input_distribution"), "input distribution"),
+        (canary("needle-10"), "needle-10: finds a number in a long text"),
+        (canary("one of my own"), "one of my own"),
     ],
 )
 def test_values_are_put_into_words(shown, expected):

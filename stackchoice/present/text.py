@@ -21,6 +21,19 @@ CLASSES = {
     "assumed": "a default that nobody checked",
 }
 
+#: What the shipped canaries ask of a stack, by how their names begin.
+CANARIES = {
+    "capital": "names a capital",
+    "week": "knows the days of a week",
+    "echo-twice": "repeats a word, twice the same",
+    "json-schema": "answers in a given schema",
+    "exact": "repeats a sentence",
+    "tool-call": "calls a tool",
+    "code": "writes code that runs",
+    "recall": "remembers an earlier turn",
+    "needle": "finds a number in a long text",
+}
+
 #: A fact older than this is flagged as old.
 OLD_AFTER_DAYS = 365
 
@@ -103,6 +116,12 @@ def interval(value: Any) -> str:
 def volume(mtok: float | None) -> str:
     """Return a monthly volume in millions of tokens; None is never."""
     return "never" if mtok is None else number(mtok, "M tokens a month")
+
+
+def canary(name: str) -> str:
+    """Return a canary with what it asks, where that is one of the shipped ones."""
+    asks = next((words for key, words in CANARIES.items() if name.startswith(key)), "")
+    return f"{name}: {asks}" if asks else name
 
 
 def is_old(as_of: str, today: date) -> bool:
