@@ -135,7 +135,7 @@ def _fit_steps(main: Answer) -> list[Step]:
         steps.append(
             Step(
                 question="hardware fit",
-                rule=f"admission-{site.admission.rule}",
+                rule=f"admission-{site.admission.rule}".replace("_", "-"),
                 evidence=weakest(site.admission.evidence, row.evidence),
                 text=f"{_name(main, site.admission.engine)} {site.admission.release} admits "
                 f"{site.admission.live_sequences} at once: {site.admission.rule_text}",

@@ -46,6 +46,18 @@ def bills(at: Decided) -> Whys:
         )  # fmt: skip
 
 
+def month(at: Decided) -> Whys:
+    """Why a month has so many tokens."""
+    work = Working()
+    _volume(at, work)
+    if at.main.tokens is not None:
+        yield "volume", work.why(
+            "requests and tokens of a month",
+            "requests of a day by the days of a month; tokens are those of each request",
+            at.main.tokens.evidence,
+        )  # fmt: skip
+
+
 RULES = {
     "managed": "tokens at the listed price, with people and one-time cost",
     "rented": "whole units by the hour, in use or not, with people and one-time cost",
