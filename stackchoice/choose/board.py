@@ -14,7 +14,7 @@ from stackchoice.choose.managed import offers
 from stackchoice.choose.site import devices_assumed
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit.workspace import said
-from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
+from stackchoice.scenario import NOBODY, Point, Scenario, label, scenario_inputs
 
 SILENCE = "nobody said"
 
@@ -42,9 +42,9 @@ def board(main: Answer, cost: Cost) -> list[BoardRow]:
 
 def _volume(point: Point) -> BoardRow:
     parts = [
-        f"{path.split('.')[1].replace('_', ' ')} {point[path]:,g}: {point.inputs[path].origin}"
+        f"{label(path)} {point[path]:,g}: {point.inputs[path].origin}"
         if point[path] is not None and point.inputs[path].origin
-        else f"{path.split('.')[1].replace('_', ' ')}: {SILENCE}"
+        else f"{label(path)}: {SILENCE}"
         for path in VOLUME
     ]
     return BoardRow(
@@ -57,11 +57,10 @@ def _answered(point: Point) -> BoardRow:
     by: dict[str, list[str]] = {}
     silent = []
     for path, known in point.inputs.items():
-        name = path.split(".")[1].replace("_", " ")
         if known.answered_by:
-            by.setdefault(known.answered_by, []).append(name)
+            by.setdefault(known.answered_by, []).append(label(path))
         elif known.value is not None:
-            silent.append(name)
+            silent.append(label(path))
     said = [f"{who}: {', '.join(names)}" for who, names in by.items()]
     rest = f"nobody stands behind: {', '.join(silent)}" if silent else ""
     return BoardRow(

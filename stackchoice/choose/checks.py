@@ -19,7 +19,7 @@ from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
-from stackchoice.scenario import Scenario
+from stackchoice.scenario import Scenario, label
 from stackchoice.workload import meets, needs
 
 PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
@@ -312,9 +312,8 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{path.split('.')[1].replace('_', ' ')} {case[path]:g}" for path in LIMITS
-        if case[path] is not None
-    )  # fmt: skip
+        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
+    )
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from stackchoice.choose.buying import Purchase, fte_of, purchase
+from stackchoice.choose.buying import fte_of, purchase
 from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.cost import (
     CostLine,
     Exit,
     Faster,
+    Purchase,
     Redundancy,
     Volume,
     decimal,

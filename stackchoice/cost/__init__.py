@@ -17,6 +17,7 @@ from stackchoice.cost.records import (
     Exit,
     Faster,
     Hybrid,
+    Purchase,
     Redundancy,
     Turn,
     Volume,
@@ -25,6 +26,6 @@ from stackchoice.cost.tokens import metered_usd
 
 __all__ = [
     "BillLine", "BreakEven", "Change", "CostLine", "Curve", "Exit", "Faster", "Hybrid",
-    "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal", "metered_usd",
-    "owned_energy_usd", "owned_parts_usd",
+    "Purchase", "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal",
+    "metered_usd", "owned_energy_usd", "owned_parts_usd",
 ]  # fmt: skip

@@ -1,7 +1,6 @@
 """How many sequences an engine release lets run in a memory: one entry to every allocator."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -185,38 +184,3 @@ ADMIT = {
     "cells": _cells,
     "quotient": _quotient,
 }
-
-
-def counter(asked: Launch, context: int) -> Callable[[int], int]:
-    """Return what counts the live sequences of a pool by this launch's rule.
-
-    Everything that does not depend on the pool is worked out here, once for many pools.
-
-    Raises
-    ------
-    UnknownRuleError, UnknownCacheError
-        Where the rule, or the cache it needs, is not known; the returned function may too.
-    """
-    rule = asked.need("rule")
-    if rule == "block_groups":
-        plan = vllm.plan(asked)
-        each = plan.request_blocks(context)
-        return lambda pool: int(plan.pool_blocks(pool) / each)
-    if rule == "token_pool":
-        windows = [g.window_tokens for g in asked.own_layout.groups if g.window_tokens]
-        widest = max(windows, default=None)
-        kept: dict[int, Any] = {}
-
-        def live(pool: int) -> int:
-            if pool not in kept:
-                kept[pool] = sglang.pools(asked, pool)
-            return int(kept[pool].live(context, widest))
-
-        return live
-    if rule == "cells":
-        one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
-    elif rule == "quotient":
-        one = quotient.sequence_bytes(asked, context)
-    else:
-        raise UnknownRuleError(f"the rule {rule!r} of {asked.engine} is not known")
-    return lambda pool: max(0, pool // one)
