@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stackchoice.cost import Volume, break_even, crossover, metered_usd
+from stackchoice.cost.breakeven import gain_that_pays, saved_usd
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.cost.machines import annuity, owned, rent, stepped_hours
-from stackchoice.cost.people import gain_that_pays, saved_usd
 from stackchoice.cost.tokens import banded, charges
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.prices import TokenPrice

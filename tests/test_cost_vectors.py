@@ -11,10 +11,14 @@ from stackchoice.cost.breakeven import (
     capacity_mtok,
     change_needed,
     fixed_volume,
+    fte_that_pays,
+    gain_that_pays,
     input_equal,
     payback_months,
     price_equal,
+    saved_usd,
     utilisation,
+    whole_gain_that_pays,
 )
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile, slice_usd
 from stackchoice.cost.machines import (
@@ -24,12 +28,6 @@ from stackchoice.cost.machines import (
     owned,
     rent,
     stepped_hours,
-)
-from stackchoice.cost.people import (
-    fte_that_pays,
-    gain_that_pays,
-    saved_usd,
-    whole_gain_that_pays,
 )
 from stackchoice.cost.tokens import banded, charge_usd, charges
 from stackchoice.facts import Evidence, Source

@@ -17,8 +17,8 @@ from stackchoice.cost import (
     decimal,
     owned_parts_usd,
 )
+from stackchoice.cost.breakeven import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.cost.machines import book_value
-from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.records import Path
 from stackchoice.ops import upkeep

@@ -1,7 +1,7 @@
 """Managed against rented against owned, per month, with people; and the break-even volume.
 
 Formulas are written once and serve Decimal, float and numpy arrays (:mod:`numbers`): tokens,
-machines, hybrid, breakeven, people. ``billing`` puts listed prices into them, ``records`` is what
+machines, hybrid, breakeven. ``billing`` puts listed prices into them, ``records`` is what
 comes out. The bill of a machine that is always on does not depend on its utilisation.
 """
 

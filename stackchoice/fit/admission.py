@@ -1,6 +1,7 @@
 """How many sequences an engine release lets run in a memory: one entry to every allocator."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
@@ -129,10 +130,6 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     return asked.model_copy(update={"settings": settings})
 
 
-def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    return by_blocks(vllm.plan(asked), pool, context)
-
-
 def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
     """Return what a plan of equal blocks admits in a pool."""
     blocks = plan.pool_blocks(pool)
@@ -178,8 +175,8 @@ def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-ADMIT = {
-    "block_groups": _block_groups,
+ADMIT: dict[str, Callable[[Launch, int, int], dict[str, Any]]] = {
+    "block_groups": lambda asked, pool, context: by_blocks(vllm.plan(asked), pool, context),
     "token_pool": _token_pool,
     "cells": _cells,
     "quotient": _quotient,

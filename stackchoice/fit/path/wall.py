@@ -1,6 +1,6 @@
 """The question on the wall, both ways: what is optimised here, and where is this file native."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import Chip, PartName, matches
@@ -9,13 +9,10 @@ from stackchoice.facts.records import Engine, Machine, WeightPart
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.resolve import KernelPath, PartPath, paths
 
-Verdict = Literal["native", "as the file asks", "narrower than the file asks", "falls back",
-                  "emulated", "refused", "loads", "unknown"]  # fmt: skip
 #: Best first.
-ORDER: tuple[Verdict, ...] = (
-    "native", "as the file asks", "narrower than the file asks", "falls back", "emulated",
-    "loads", "unknown", "refused",
-)  # fmt: skip
+Verdict = Literal["native", "as the file asks", "narrower than the file asks", "falls back",
+                  "emulated", "loads", "unknown", "refused"]  # fmt: skip
+ORDER: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class WallRow(Record):
