@@ -1,5 +1,6 @@
 """The command line: one table of commands, and how an error ends."""
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -67,6 +68,9 @@ for _name, _command in COMMANDS.items():
 
 def main() -> NoReturn:
     """Run the command line; an error meant for the user ends in one line and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is spelt out
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -85,8 +89,6 @@ def main() -> NoReturn:
     except OSError as error:  # a full disk, a folder that went away
         what = error.filename or "output"
         _end(f"{what}: {error.strerror}; check path, rights and space")
-    except UnicodeEncodeError as error:
-        _end(f"this terminal cannot show {error.object[error.start]!a}; set PYTHONUTF8=1")
     if status == STOPPED:
         _end("stopped before the end", STOPPED)
     sys.exit(status if isinstance(status, int) else 0)

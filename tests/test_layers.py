@@ -11,6 +11,7 @@ from stackchoice.fit.cache import StateLayout, share
 from stackchoice.fit.config import read
 from stackchoice.fit.layers import model_layers
 
+LLLG = ["sliding_attention"] * 3 + ["full_attention"]
 SHORT = StateLayout(all_conv_columns=False)
 BASE = {"num_hidden_layers": 8, "num_attention_heads": 16, "hidden_size": 2048, "dtype": "bfloat16"}
 MLA = {
@@ -87,6 +88,34 @@ def test_layers_that_share_a_cache_are_not_counted():
     config = {**BASE, "sliding_window": 512, "layer_types": types, "num_kv_shared_layers": 4}
     layout = cache_layout(config)
     assert sum(g.layers for g in layout.groups) == 4
+
+
+def test_layers_that_run_several_times_keep_a_cache_for_each_time():
+    """Ouro 2.6B: 48 layers run 4 times, 192 caches (its class counts layers x steps).
+
+    Dory by its default in Transformers 5.24.0, run there: 9 full and 27 sliding layers keep 14 and
+    42 caches, as 8 of 36 are the input's and 8 the output's.
+    """
+    ouro = {
+        "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 16,
+        "hidden_size": 2048, "head_dim": 128, "total_ut_steps": 4, "dtype": "bfloat16",
+    }  # fmt: skip
+    assert cache_layout(ouro).kv_bytes_per_token == 192 * 16 * 2 * 128 * 2
+    blocks = [w for i in range(36) for w in (LLLG[i % 4], "mlp")]
+    dory = {
+        **BASE, "num_hidden_layers": 72, "layer_types": blocks, "sliding_window": 1024,
+        "n_input_layers": 16, "n_recurrent_layers": 40, "n_output_layers": 16,
+        "n_recurrent_loops": 2,
+    }  # fmt: skip
+    assert {g.kind: g.layers for g in cache_layout(dory).groups} == {
+        "sliding_attention": 42, "full_attention": 14,
+    }  # fmt: skip
+    once = cache_layout({**dory, "recurrent_kv_cache_mode": "last_loop"})
+    assert sum(g.layers for g in once.groups) == 36
+    with pytest.raises(UnknownCacheError, match="loop_num"):
+        cache_layout({**BASE, "loop_num": 2})
+    with pytest.raises(UnknownCacheError, match="repeat"):
+        cache_layout({**dory, "layer_types": None})
 
 
 def test_global_layers_with_heads_of_their_own_store_keys_and_values():

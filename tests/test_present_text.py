@@ -4,7 +4,9 @@ from datetime import date
 
 import pytest
 
-from stackchoice.present.text import both_units, interval, is_old, label, number, usd, volume
+from stackchoice.present.text import age_mark, both_units, interval, label, number, usd, volume
+
+FUTURE = "dated in the future"
 
 
 @pytest.mark.parametrize(
@@ -32,11 +34,12 @@ def test_values_are_put_into_words(shown, expected):
 
 
 @pytest.mark.parametrize(
-    ("as_of", "old"),
+    ("as_of", "mark"),
     [
-        ("2024", True), ("2025", False), ("2025-11", True), ("2025-11-28", True),
-        ("2025-11-29", False),
+        ("2024", "old"), ("2025", ""), ("2025-10", "old"), ("2025-11", ""), ("2025-11-28", "old"),
+        ("2025-11-29", ""), ("2026", ""), ("2026-11-29", ""), ("2026-11-30", FUTURE),
+        ("2026-12", FUTURE), ("2027", FUTURE),
     ],
 )  # fmt: skip
-def test_a_fact_is_old_after_a_year(as_of, old):
-    assert old is is_old(as_of, date(2026, 11, 29))
+def test_a_fact_is_old_after_a_year_and_a_date_to_come_is_said(as_of, mark):
+    assert age_mark(as_of, date(2026, 11, 29)) == mark

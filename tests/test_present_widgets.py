@@ -8,7 +8,7 @@ from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
 from stackchoice.present.defended import DecisionPanel
 from stackchoice.present.dropped import DropPanel
-from stackchoice.present.fields import GROUPS, described, shown, written
+from stackchoice.present.fields import FIELDS, described, shown, written
 from stackchoice.present.kernels import KernelPanel
 from stackchoice.present.logs import LogPanel
 from stackchoice.present.money_panel import MoneyPanel
@@ -34,7 +34,7 @@ def test_an_untouched_panel_holds_the_scenario_and_its_decision(panel, facts):
 def test_every_field_writes_back_what_it_shows():
     """Showing an input and reading it again changes neither value nor range."""
     scenario = load_scenario("json-chat")
-    for field in (field for fields in GROUPS.values() for field in fields):
+    for field in FIELDS.values():
         again = parse_scenario(written(scenario, field.path, shown(scenario, field.path)))
         assert shown(scenario, field.path) == shown(again, field.path)
 
@@ -324,8 +324,11 @@ def test_what_was_changed_outlives_the_kernel_and_nothing_else_does(facts, tmp_p
         "traffic": (lambda: TrafficPanel(case, facts, keep=keep), "preset", "ragpulse"),
         "money": (lambda: MoneyPanel(case, facts, keep=keep), "money.server_usd", "24000"),
         "ranking": (lambda: RankingPanel({"a": case}, facts, keep=keep), "machine", "l4"),
-        "decision": (lambda: DecisionPanel({"a": case}, facts, draws=200, keep=keep), "first",
-                     "privacy"),
+        "decision": (
+            lambda: DecisionPanel({"a": case}, facts, draws=200, keep=keep),
+            "first",
+            "privacy",
+        ),
     }
     for make, name, text in makes.values():
         make().set(name, text)

@@ -12,6 +12,7 @@ from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Offer
+from stackchoice.scenario.words import label
 
 M_TOKENS = "M tokens"
 
@@ -151,7 +152,7 @@ def _people(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]
 
 def _assumption(facts: Facts, key: str) -> str:
     found = facts.assumptions[key]
-    return f"{key.replace('_', ' ')} {found.datum.value:g}"
+    return f"{label(f'assumed.{key}')} {found.datum.value:g}"
 
 
 def _source(facts: Facts, key: str) -> str:

@@ -14,7 +14,8 @@ from stackchoice.choose.managed import offers
 from stackchoice.choose.site import devices_assumed
 from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit.workspace import said
-from stackchoice.scenario import NOBODY, Point, Scenario, label, scenario_inputs
+from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
+from stackchoice.scenario.words import label
 
 SILENCE = "nobody said"
 
@@ -80,7 +81,8 @@ def _leaves(point: Point) -> BoardRow:
 
 
 def _licences(scenario: Scenario, main: Answer) -> BoardRow:
-    accepted = ", ".join(scenario.constraints.licences_acceptable)
+    listed = scenario.constraints.licences_acceptable
+    accepted = "" if listed == "not known" else ", ".join(listed)
     rule = f"acceptable: {accepted}" if accepted else f"which are acceptable: {SILENCE}"
     engine = main.engine
     if main.site is None or engine is None:

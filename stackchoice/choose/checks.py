@@ -19,7 +19,8 @@ from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
-from stackchoice.scenario import Scenario, label
+from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
 from stackchoice.workload import meets, needs
 
 PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
@@ -118,6 +119,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
 
 
 def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
+    if scenario.constraints.licences_acceptable == "not known":
+        yield "constraints", None, "which licences are acceptable"
+        return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
     own = place.artifact.licence
     weights = own if own.known else place.model.licence

@@ -20,6 +20,7 @@ from stackchoice.choose.decision import (
     Status,
 )
 from stackchoice.choose.flips import flips, unknowns
+from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
 from stackchoice.choose.money import compare
@@ -80,7 +81,7 @@ def _decision(case: Case) -> Decision:
     listed = options(main)
     chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
-    conditions = [*_contradictions(case), *_conditions(missed, changes, chosen)]
+    conditions = [*instead(main), *_contradictions(case), *_conditions(missed, changes, chosen)]
     best, site, engine = main.best, main.site, main.engine
     fit, numbers = fit_numbers(main), None
     if best and site and engine:

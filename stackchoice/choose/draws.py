@@ -22,7 +22,8 @@ from stackchoice.choose.prefer import Way, rank
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN, label
+from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN
+from stackchoice.scenario.words import label
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,8 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip, UnknownInput
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.datum import Evidence
-from stackchoice.scenario import Known, Point, Scenario, ends, label, scenario_inputs
+from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
+from stackchoice.scenario.words import label
 
 #: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
 HALVINGS = 12

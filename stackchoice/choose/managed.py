@@ -96,9 +96,11 @@ def seller_checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
     yield "constraints", leave, (
         "the data may not leave" if leave is False else "whether the data may leave"
     )  # fmt: skip
-    allowed = {region.lower() for region in case.scenario.constraints.regions_allowed}
-    if allowed:
-        regions = seller.regions.value
+    wanted = case.scenario.constraints.regions_allowed
+    if wanted == "not known":
+        yield "constraints", None, "in which regions the data may be kept"
+    elif wanted:
+        allowed, regions = {region.lower() for region in wanted}, seller.regions.value
         inside = None if regions is None else bool(allowed & {r.lower() for r in regions})
         yield "constraints", inside, (
             f"whether {seller.name} keeps data in an allowed region" if inside is None

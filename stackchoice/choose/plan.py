@@ -18,7 +18,7 @@ from stackchoice.choose.site import Site
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import label
+from stackchoice.scenario.words import label
 
 #: Inputs that a week of one's own request log measures.
 FROM_A_LOG = (

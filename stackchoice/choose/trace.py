@@ -13,6 +13,7 @@ from stackchoice.facts.datum import Datum, Evidence, weakest
 from stackchoice.fit import fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.admissions import admission_rows
 from stackchoice.fit.workspace import said
+from stackchoice.scenario.words import label
 
 
 def shown_site(main: Answer) -> Site | None:
@@ -182,9 +183,7 @@ def _push_steps(main: Answer) -> Iterator[Step]:
         if push.holds is False:
             continue
         toward = ", ".join(f.engine for f in push.favours)
-        unknown = (
-            f"; unknown: {', '.join(push.unknown).replace('_', ' ')}" if push.holds is None else ""
-        )
+        unknown = f"; unknown: {', '.join(map(label, push.unknown))}" if push.holds is None else ""
         yield Step(
             question="workload shape" if push.question == "workload" else "ops capacity",
             rule=push.rule, evidence=Evidence.STATED,

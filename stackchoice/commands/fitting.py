@@ -41,15 +41,15 @@ def fit_command(
 
 
 def score_command(
-    file: Annotated[Path, typer.Argument(help="Questions with answers, one JSON object a line.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Questions with answers, one JSON object a line; else the public."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Answer every question from what it gives, and count who was right.
-
-    The public cases ship as data/cases.jsonl.
-    """
+    """Answer every question from what it gives, and count who was right."""
     from stackchoice.present.scoretext import describe_score
-    from stackchoice.score import score_file
+    from stackchoice.score import score_file, score_public
 
-    score = score_file(file)
+    score = score_file(file) if file else score_public()
     print(score.model_dump_json(indent=2) if as_json else describe_score(score))

@@ -64,8 +64,10 @@ def interpreter_of(program: Path) -> Path | None:
 def installed_in(interpreter: Path) -> dict[str, str]:
     """Return the distributions of an interpreter with their versions, by its own account."""
     try:
-        done = subprocess.run([interpreter, "-I", "-c", _ASK], capture_output=True, text=True,
-                              timeout=ASK_S, check=False)  # fmt: skip
+        done = subprocess.run(
+            [interpreter, "-I", "-c", _ASK], capture_output=True, encoding="utf-8",
+            errors="replace", timeout=ASK_S, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return {}
     found = parse_json(done.stdout.strip()) if done.returncode == 0 else None

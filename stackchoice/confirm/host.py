@@ -49,7 +49,7 @@ def nvidia_smi(fields: str) -> list[list[str]]:
     try:
         done = subprocess.run(
             [tool, f"--query-gpu={fields}", "--format=csv,noheader,nounits"],
-            capture_output=True, text=True, timeout=QUERY_S, check=False,
+            capture_output=True, encoding="utf-8", errors="replace", timeout=QUERY_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return []

@@ -161,7 +161,7 @@ def main() -> None:
     exit_with_parent()
     gc.disable()  # no pause between a read and its stamp; collected between requests
     gc.freeze()
-    os.set_blocking(_OUT, False)
+    _wait_for_reader(False)
     last: dict[str, Any] = {"step": "end"}
     try:
         with job.log.open("ab") as file:
@@ -182,8 +182,14 @@ def main() -> None:
             "--resume, which keeps what was measured"
         )
         last = {"step": "error", "kind": "StackchoiceError", "detail": detail}
-    os.set_blocking(_OUT, True)
+    _wait_for_reader(True)
     os.write(_OUT, _line(last))
+
+
+def _wait_for_reader(wait: bool) -> None:
+    """Say whether a step waits until somebody reads it; on Windows it always does."""
+    if sys.platform != "win32":
+        os.set_blocking(_OUT, wait)
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -63,7 +63,9 @@ def setup_engine(wheelhouse: Path | None = None) -> list[str]:
         return []
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input",
                "--disable-pip-version-check", *source, *missing]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise EngineError(

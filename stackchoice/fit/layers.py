@@ -20,13 +20,11 @@ from stackchoice.fit.config import (
     stated,
     text_config,
 )  # fmt: skip
-from stackchoice.fit.kinds import layer_counts, owners, refuse_unread
+from stackchoice.fit.kinds import REPEATING, SHARING, layer_counts, owners, refuse_unread
 from stackchoice.fit.recurrent import recurrent_layers
 
 #: Kinds of layers that keep keys of an index beside the cache.
 INDEXES = ("index", "block_index")
-#: Keys that say which layers read the cache of another.
-SHARING = ("num_kv_shared_layers", "kv_source_layers")
 #: The key with the window of layers that do not keep every token.
 WINDOWS = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
 
@@ -149,7 +147,7 @@ def _overridden(text: dict[str, Any]) -> list[Layers]:
         raise UnknownCacheError(
             "config has 'per_layer_config' but no 'layer_types'; take the publisher's full config"
         )
-    plain = {k: v for k, v in text.items() if k not in ("per_layer_config", *SHARING)}
+    plain = {k: v for k, v in text.items() if k not in ("per_layer_config", *SHARING, *REPEATING)}
     alike: dict[str, list[int]] = {}
     own = {int(layer): change for layer, change in changes.items()}
     for layer in owners(text, layers):

@@ -65,8 +65,10 @@ def find_aiperf(where: Path | None) -> tuple[Path, str]:
     if program is None:
         raise EngineError(f"{where or 'aiperf'}: no program of AIPerf; {how}")
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120,
-                              check=False).stdout  # fmt: skip
+        said = subprocess.run(
+            [program, "--version"], capture_output=True, encoding="utf-8", errors="replace",
+            timeout=120, check=False,
+        ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineError(f"{program}: does not run ({error}); {how}") from None
     release = re.search(r"\d+\.\d+\.\d+\S*", said)

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -230,19 +231,21 @@ class Drive:
 
 def file_limit() -> int | None:
     """Return the limit on open files of this process; None where the system has none to tell."""
-    with contextlib.suppress(ImportError, OSError):
-        import resource
+    if sys.platform == "win32":
+        return None
+    import resource
 
-        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return None if soft == resource.RLIM_INFINITY else soft
-    return None
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def raise_file_limit() -> None:
     """Take as many open files as this process is allowed to."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
+    if sys.platform == "win32":
+        return
+    import resource
 
+    with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = 2**20 if hard == resource.RLIM_INFINITY else hard
         if soft != resource.RLIM_INFINITY and soft < most:

@@ -112,7 +112,7 @@ class ReferenceServer:
 
     def _read(self, peer: _Peer) -> None:
         try:
-            if _STAMP is None:
+            if sys.platform == "win32" or _STAMP is None:
                 data, kernel = peer.sock.recv(2**18), None
             else:
                 data, kernel, _, _ = peer.sock.recvmsg(2**18, 64)

@@ -7,6 +7,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from stackchoice.facts.datum import is_future, last_day
+
 GB = 10**9
 GIB = 2**30
 UNKNOWN = "unknown"
@@ -19,16 +21,6 @@ CLASSES = {
     "inferred": "concluded, not seen; consistent with what was seen",
     "stated": "said by a vendor, a publisher or the team",
     "assumed": "a default that nobody checked",
-}
-
-#: How the ends and short forms of keys read: a unit stands in brackets.
-UNITS = {
-    "p99 s": "p99 (s)",
-    "tokens per s": "tokens/s",
-    "usd per engineer month": "USD per engineer and month",
-    "ttft": "TTFT",
-    "itl": "ITL",
-    "json schema": "JSON schema",
 }
 
 #: A fact older than this is flagged as old.
@@ -115,22 +107,8 @@ def volume(mtok: float | None) -> str:
     return "never" if mtok is None else number(mtok, "M tokens a month")
 
 
-def label(path: str) -> str:
-    """Return an input's path as words: ``workload.peak_factor`` is ``workload: peak factor``."""
-    words = path.replace(".", ": ").replace("_", " ")
-    for key, unit in UNITS.items():
-        words = words.replace(key, unit)
-    return words
-
-
-def is_old(as_of: str, today: date) -> bool:
-    """Whether a date (year, month or day) lies more than a year before ``today``."""
-    return (today - _day(as_of)).days > OLD_AFTER_DAYS
-
-
-def _day(as_of: str) -> date:
-    """Return the latest day a date can mean, so that nothing is called old too early."""
-    year, *rest = (int(part) for part in as_of.split("-"))
-    if not rest:
-        return date(year, 12, 31)
-    return date(year, rest[0], rest[1] if len(rest) > 1 else 28)
+def age_mark(as_of: str, today: date) -> str:
+    """Return ``old`` for a date more than a year ago, what is wrong with one to come, else ''."""
+    if is_future(as_of, today):
+        return "dated in the future"
+    return "old" if (today - last_day(as_of)).days > OLD_AFTER_DAYS else ""

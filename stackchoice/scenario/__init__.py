@@ -6,7 +6,6 @@ from stackchoice.scenario.point import (
     Known,
     Point,
     ends,
-    label,
     likely_point,
     scenario_inputs,
 )
@@ -22,6 +21,6 @@ from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, P
 
 __all__ = [
     "ASSUMED_WHEN_UNKNOWN", "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point",
-    "Preference", "Scenario", "dump_scenario", "ends", "label", "likely_point", "load_scenario",
+    "Preference", "Scenario", "dump_scenario", "ends", "likely_point", "load_scenario",
     "parse_scenario", "save_scenario", "scenario_inputs", "scenario_path", "with_preset",
 ]  # fmt: skip

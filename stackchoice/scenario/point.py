@@ -76,11 +76,6 @@ class Point(Record):
         return all(self.inputs[path].value is not None for path in paths)
 
 
-def label(path: str) -> str:
-    """Return an input's path as words: ``workload.ttft_p99_s`` is "ttft p99 s"."""
-    return path.rpartition(".")[2].replace("_", " ")
-
-
 def scenario_inputs(scenario: Scenario) -> dict[str, Input[Any]]:
     """Return every :class:`Input` of the scenario by its path."""
     return {

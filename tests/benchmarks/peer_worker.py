@@ -115,8 +115,25 @@ def hf_mem(launch: Launch, tokens: int) -> tuple[Held, str]:
     return {"kv": size(config, kv, tokens), "state": None}, "charged"
 
 
+def chimeraforge(launch: Launch, tokens: int) -> tuple[Held, str]:
+    """``VRAMModel.kv_cache_gb`` of ``spec_from_hf``, shared out as ``max_concurrent_seqs`` does."""
+    from chimeraforge.planner.constants import KV_QUANT_BYTES
+    from chimeraforge.planner.models import VRAMModel
+    from chimeraforge.planner.resolver import spec_from_hf
+
+    kv = {"bf16": "fp16", "f16": "fp16", "fp8": "q8", "fp8_ds_mla": "q8", "fp8_e4m3": "q8",
+          "q8_0": "q8"}  # fmt: skip
+    kv = kv.get(launch["kv_dtype"], launch["kv_dtype"])
+    arch = spec_from_hf("given/config", launch["config"], PARAMETERS / 1e9).arch()
+    whole = VRAMModel.kv_cache_gb(arch, tokens, 1, _known(KV_QUANT_BYTES, kv)) * GIB
+    state = arch.get("recurrent_state_bytes_per_seq")
+    held: Held = {"kv": (whole - (state or 0)) / min(launch["tp"], arch["n_kv_heads"])}
+    return {**held, "state": state}, "capped" if "swa_window" in arch else "charged"
+
+
 PEERS: dict[str, Callable[[Launch, int], tuple[Held, str]]] = {
     "kvfit": kvfit, "vramscout": vramscout, "ridgepoint": ridgepoint, "hf-mem": hf_mem,
+    "chimeraforge": chimeraforge,
 }  # fmt: skip
 
 

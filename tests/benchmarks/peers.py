@@ -1,4 +1,4 @@
-"""Ask this product and four public calculators the same capacity questions of the ledger.
+"""Ask this product and five public calculators the same capacity questions of the ledger.
 
 Usage::
 
@@ -26,7 +26,8 @@ from stackchoice.facts.yaml import read_yaml
 from stackchoice.score.judge import judge
 from stackchoice.score.run import score_lines
 
-PINNED = ("kvfit==0.3.0", "vramscout==0.7.0", "ridgepoint==0.1.2", "hf-mem==0.5.6")
+PINNED = ("kvfit==0.3.0", "vramscout==0.7.0", "ridgepoint==0.1.2", "hf-mem==0.5.6",
+          "chimeraforge==0.76.0")  # fmt: skip
 PEERS = tuple(pin.split("==")[0] for pin in PINNED)
 #: The asks compared, and the one key of their answers that is.
 ASKS = {
@@ -125,8 +126,8 @@ def judged(question: Question, value: float | str) -> Row:
     if isinstance(value, str):
         return Row(question, None, False, value)
     ((key, answer),) = question["answer"].items()
-    right, reason = judge({key: value}, question["answer"], question["tolerance"])
-    return Row(question, abs(value - answer) / abs(answer), right, reason)
+    found = judge({key: value}, question["answer"], question["tolerance"])
+    return Row(question, abs(value - answer) / abs(answer), found.right, found.reason)
 
 
 def ask_peer(peer: str, python: str, asked: list[Question]) -> tuple[str, list[Row]]:
