@@ -318,9 +318,8 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{label(path)} {case[path]:g}" for path in LIMITS
-        if case[path] is not None
-    )  # fmt: skip
+        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
+    )
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
