@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 #: Small matrices: two threads of BLAS for each of two workers mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from stackchoice import decide, load_facts, load_scenario  # noqa: E402  after the line above
-from stackchoice.scenario import Scenario, parse_scenario  # noqa: E402
+from stackchoice import decide, load_facts, load_scenario
+from stackchoice.scenario import Scenario, parse_scenario
 
 #: A busy machine is no failure: no test asserts a time, and neither does hypothesis.
 settings.register_profile(
