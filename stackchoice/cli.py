@@ -1,5 +1,6 @@
 """The command line: one table of commands, and how an error ends."""
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -50,8 +51,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
 
 #: What typer raises for a wrong word on the command line; it exports only the special cases.
 UsageError: Any = typer.BadParameter.__bases__[0]
-#: Longer than any error; a path or a name of megabytes is cut.
-MAX_ERROR = 4000
 #: The status of a command that Ctrl-C ended.
 STOPPED = 130
 
@@ -69,6 +68,9 @@ for _name, _command in COMMANDS.items():
 
 def main() -> NoReturn:
     """Run the command line; an error meant for the user ends in one line and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is spelt out
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -87,8 +89,6 @@ def main() -> NoReturn:
     except OSError as error:  # a full disk, a folder that went away
         what = error.filename or "output"
         _end(f"{what}: {error.strerror}; check path, rights and space")
-    except UnicodeEncodeError as error:
-        _end(f"this terminal cannot show {error.object[error.start]!a}; set PYTHONUTF8=1")
     if status == STOPPED:
         _end("stopped before the end", STOPPED)
     sys.exit(status if isinstance(status, int) else 0)

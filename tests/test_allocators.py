@@ -47,6 +47,7 @@ GPT_OSS = {
     "hidden_size": 2880, "sliding_window": 128, "dtype": "bfloat16",
     "layer_types": ["sliding_attention", "full_attention"] * 12, "max_position_embeddings": 131072,
 }  # fmt: skip
+OF_GPT_OSS = {"architectures": ["GptOssForCausalLM"]}
 V4_FLASH = {
     "num_hidden_layers": 43, "num_attention_heads": 64, "num_key_value_heads": 1,
     "hidden_size": 4096, "head_dim": 512, "sliding_window": 128, "index_topk": 512,
@@ -236,7 +237,7 @@ class TestSglang:
         assert found.tokens == 314_304
 
     def test_windows_get_a_fixed_share(self):
-        pools = sglang.pools(ask("sglang", None, GPT_OSS), 10 * GIB)
+        pools = sglang.pools(ask("sglang", None, {**GPT_OSS, **OF_GPT_OSS}), 10 * GIB)
         layer = 12 * 8 * 2 * 64 * 2
         assert pools.tokens == int(10 * GIB / (1.8 * layer))
         assert pools.window_tokens == int(pools.tokens * 0.8)
@@ -244,13 +245,45 @@ class TestSglang:
     def test_releases_that_sized_windows_otherwise_are_unknown(self):
         """Pull 18039: the same model got other pools before."""
         settings = {"swa_full_tokens_ratio": 0.5}
+        asked = ask("sglang", "0.5.8", {**GPT_OSS, **OF_GPT_OSS}, settings=settings)
         with pytest.raises(UnknownRuleError, match="window_tokens_ratio"):
-            sglang.pools(ask("sglang", "0.5.8", GPT_OSS, settings=settings), 10 * GIB)
+            sglang.pools(asked, 10 * GIB)
+
+    @pytest.mark.parametrize("release", ["0.5.8", "0.5.16", None])
+    @pytest.mark.parametrize(
+        "name", ["Gemma3ForConditionalGeneration", "Exaone4ForCausalLM", "Olmo3ForCausalLM"]
+    )
+    def test_classes_without_a_pool_of_windows_keep_every_token(self, release, name):
+        """``is_hybrid_swa_model`` of the wheels 0.5.8 to 0.5.23 names none of them.
+
+        Gemma 3 12B: 48 layers of 8 heads of 256, all charged, whatever slides.
+        """
+        gemma = {
+            **GEMMA_31B, "num_hidden_layers": 48, "num_key_value_heads": 8, "architectures": [name],
+            "num_global_key_value_heads": None, "global_head_dim": None,
+            "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 8,
+        }  # fmt: skip
+        found = sglang.pools(ask("sglang", release, gemma), 10 * GIB)
+        assert (found.tokens, found.window_tokens) == (10 * GIB // (48 * 8 * 2 * 256 * 2), None)
+
+    def test_a_class_gets_its_pool_of_windows_with_a_release(self):
+        """Gemma 4 is on the list since 0.5.11; a config that names no class is not guessed."""
+        gemma = {**GEMMA_31B, "architectures": ["Gemma4ForConditionalGeneration"]}
+        found = {r: sglang.pools(ask("sglang", r, gemma), 10 * GIB) for r in ("0.5.10", "0.5.11")}
+        assert found["0.5.10"].window_tokens is None
+        assert found["0.5.11"].window_tokens == int(found["0.5.11"].tokens * 0.8)
+        off = {"disable_hybrid_swa_memory": True}
+        assert (
+            sglang.pools(ask("sglang", None, gemma, settings=off), 10 * GIB).window_tokens is None
+        )
+        with pytest.raises(UnknownRuleError, match="architectures"):
+            sglang.pools(ask("sglang", None, GEMMA_31B), 10 * GIB)
 
     def test_layers_that_share_a_cache_have_a_place_in_the_pool(self):
         """Gemma 4 E4B: 18 of 42 layers read another one's; 79.94 GiB held 997,846 tokens."""
         small = {
             **GEMMA_31B, "num_hidden_layers": 42, "num_key_value_heads": 2,
+            "architectures": ["Gemma4ForConditionalGeneration"],
             "num_global_key_value_heads": None, "num_kv_shared_layers": 18, "sliding_window": 512,
             "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 7,
         }  # fmt: skip
@@ -292,6 +325,15 @@ class TestSglang:
 
 
 class TestLlamaCpp:
+    def test_windows_are_off_where_every_layer_slides(self):
+        """Phi-3 mini 4k: llama.cpp turns its window of 2,047 off (pull 13676): 1,536 MiB."""
+        phi = {
+            "model_type": "phi3", "num_hidden_layers": 32, "num_attention_heads": 32,
+            "hidden_size": 3072, "sliding_window": 2047, "dtype": "bfloat16",
+        }  # fmt: skip
+        found = llamacpp.cells(ask("llama.cpp", None, phi), 4096)
+        assert (found.cells, found.window_cells, found.bytes) == (4096, None, 1536 * 2**20)
+
     def test_window_cells(self):
         """gpt-oss-20b, 4,096 of context: 768 window cells, 18 MiB."""
         found = llamacpp.cells(ask("llama.cpp", None, GPT_OSS), 4096)

@@ -1,6 +1,7 @@
 """The decision: the worked case, every row of the map, and facts that overrule a push."""
 
 import json
+import re
 from decimal import Decimal
 
 import pytest
@@ -595,3 +596,44 @@ def test_what_counts_as_low_volume_is_one_small_replica_whatever_larger_ones_wer
     # One card serves too few with some engines, whose smallest replica is of two.
     one, two, four = (fastest(devices_per_replica=n) for n in (1, 2, 4))
     assert one <= fastest() <= two < four
+
+
+@pytest.mark.parametrize("users", [200, 20_000])
+def test_where_nothing_survives_the_machine_named_does_and_one_replica_less_does_not(
+    facts, changed, users
+):
+    def there(choice):
+        return decide(
+            changed(
+                "json-chat", candidates__machines=[choice], candidates__stated_budget=None,
+                constraints__data_may_leave=False, workload__users=users,
+                money__can_fund_devices=None,
+            ), facts,
+        )  # fmt: skip
+
+    fallen = there({"id": "l4"})
+    assert fallen.recommended is None
+    told = r"what would do: (\d+) x (.*?)(?: in (\d+) replicas)?, with "
+    count, name, replicas = re.match(told, fallen.conditions[0]).groups()
+    count, replicas = int(count), int(replicas or 1)
+    size = count // replicas
+    choice = {"id": next(m.id for m in facts.machines.values() if m.name == name),
+              "count": count, "devices_per_replica": size}  # fmt: skip
+    held = there(choice)
+    assert held.best_self_hosted is not None
+    assert not any(text.startswith("what would do") for text in held.conditions)
+    least = {"count": count - size} if replicas > 1 else {
+        "count": max(1, size // 2), "devices_per_replica": max(1, size // 2)}  # fmt: skip
+    assert (there(choice | least).best_self_hosted is not None) == (count == 1)
+
+
+def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(
+    facts, changed, json_chat
+):
+    nobody = dict.fromkeys(
+        ("team__upgrades", "team__watches_p99", "team__awake_at_night"), "nobody"
+    )
+    alone = decide(changed("json-chat", constraints__data_may_leave=False, **nobody), facts)
+    assert alone.recommended is None
+    for decision in (alone, json_chat):
+        assert not any(text.startswith("what would do") for text in decision.conditions)

@@ -1,5 +1,6 @@
 """One's own facts over the package's, and how old a fact is."""
 
+import re
 from datetime import date
 from decimal import Decimal
 
@@ -8,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.commands.knowing import facts_command
 from stackchoice.errors import FactsError
-from stackchoice.facts.datum import last_day
+from stackchoice.facts.datum import is_future, last_day
+from stackchoice.facts.place import data_dir
 from stackchoice.facts.survey import survey
+from stackchoice.present.report import prepare
 
 HOURS = """hours:
   - {machine: h100_sxm, seller: ours, kind: reserved, terms: 12 months, starts: '2026-11-01',
@@ -90,6 +94,35 @@ def test_prices_grow_stale_after_sixty_days():
     assert rows
     assert all(row.stale for row in rows)
     assert {row.evidence for row in rows} == {"stated"}
+
+
+def test_none_of_our_facts_is_dated_after_the_day_it_is_built():
+    """Such a one would never grow stale; the whole of data/ is looked at, whatever reads it."""
+    today = date.today()
+    dated = [
+        (path.name, as_of)
+        for path in data_dir().rglob("*.yaml")
+        for as_of in re.findall(
+            r"\b(?:as_of|day): ['\"]?(\d{4}(?:-\d\d){0,2})", path.read_text("utf-8")
+        )
+    ]
+    assert len(dated) > 500
+    assert [(name, as_of) for name, as_of in dated if is_future(as_of, today)] == []
+    assert [row for row in survey(load_facts(), today) if row.future] == []
+
+
+def test_a_fact_of_ones_own_that_is_dated_in_the_future_is_said(own, monkeypatch, capsys):
+    path = own / "prices" / "gpu_hours.yaml"
+    path.write_text(HOURS.replace("2026-11-01", "2999-01-01"), encoding="utf-8")
+    (row,) = survey(load_facts(overlay=own), date(2026, 11, 29), "h100_sxm contract")
+    assert (row.future, row.stale, row.age_days) == (True, False, 0)
+    facts_command(["contract"], stale=True, own=own)
+    said = capsys.readouterr().out
+    assert "DATED IN THE FUTURE: correct the date, or it never grows stale" in said
+    assert "1 fact, 0 of them stale, 1 dated in the future" in said
+    monkeypatch.setenv("STACKCHOICE_FACTS", str(own))
+    shown = prepare("json-chat").section("provenance")._repr_mimebundle_()["text/html"]
+    assert '2999-01-01 <strong class="old">dated in the future</strong>' in shown
 
 
 @settings(deadline=None, max_examples=20)

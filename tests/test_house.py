@@ -53,7 +53,7 @@ MAY_IMPORT = {
         "capacity",
     },
     "load": {"errors", "facts", "traffic"},
-    "confirm": {"errors", "facts", "load"},
+    "confirm": {"errors", "facts", "load", "version"},
     "sweep": {"confirm", "errors", "facts", "load"},
     "carried_out": {"choose", "compare", "confirm", "facts", "load", "read"},
     "importers": {"confirm", "errors", "facts", "load"},

@@ -11,6 +11,7 @@ from stackchoice.fit.cache import StateLayout, share
 from stackchoice.fit.config import read
 from stackchoice.fit.layers import model_layers
 
+LLLG = ["sliding_attention"] * 3 + ["full_attention"]
 SHORT = StateLayout(all_conv_columns=False)
 BASE = {"num_hidden_layers": 8, "num_attention_heads": 16, "hidden_size": 2048, "dtype": "bfloat16"}
 MLA = {
@@ -89,6 +90,34 @@ def test_layers_that_share_a_cache_are_not_counted():
     assert sum(g.layers for g in layout.groups) == 4
 
 
+def test_layers_that_run_several_times_keep_a_cache_for_each_time():
+    """Ouro 2.6B: 48 layers run 4 times, 192 caches (its class counts layers x steps).
+
+    Dory by its default in Transformers 5.24.0, run there: 9 full and 27 sliding layers keep 14 and
+    42 caches, as 8 of 36 are the input's and 8 the output's.
+    """
+    ouro = {
+        "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 16,
+        "hidden_size": 2048, "head_dim": 128, "total_ut_steps": 4, "dtype": "bfloat16",
+    }  # fmt: skip
+    assert cache_layout(ouro).kv_bytes_per_token == 192 * 16 * 2 * 128 * 2
+    blocks = [w for i in range(36) for w in (LLLG[i % 4], "mlp")]
+    dory = {
+        **BASE, "num_hidden_layers": 72, "layer_types": blocks, "sliding_window": 1024,
+        "n_input_layers": 16, "n_recurrent_layers": 40, "n_output_layers": 16,
+        "n_recurrent_loops": 2,
+    }  # fmt: skip
+    assert {g.kind: g.layers for g in cache_layout(dory).groups} == {
+        "sliding_attention": 42, "full_attention": 14,
+    }  # fmt: skip
+    once = cache_layout({**dory, "recurrent_kv_cache_mode": "last_loop"})
+    assert sum(g.layers for g in once.groups) == 36
+    with pytest.raises(UnknownCacheError, match="loop_num"):
+        cache_layout({**BASE, "loop_num": 2})
+    with pytest.raises(UnknownCacheError, match="repeat"):
+        cache_layout({**dory, "layer_types": None})
+
+
 def test_global_layers_with_heads_of_their_own_store_keys_and_values():
     """Gemma 4: 50 sliding layers of 16 x 256, 10 global ones of 4 x 512 (81,920 B a token)."""
     gemma = {
@@ -138,6 +167,14 @@ class TestLatent:
         types = ["full"] * 3 + ["shared", "shared", "shared", "full"] * 18 + ["shared"] * 3
         layout = cache_layout({**MLA, "indexer_types": types})
         assert layout.kv_bytes_per_token == 78 * 576 * 2 + 21 * 132
+
+    def test_shared_indexers_by_schedule(self):
+        """GLM-5.2's schedule (every fourth from the third on) is the list that it prints too."""
+        types = ["full"] * 3 + ["shared", "shared", "shared", "full"] * 18 + ["shared"] * 3
+        letters = "".join("F" if kind == "full" else "S" for kind in types)
+        for said in ({"index_topk_freq": 4, "index_skip_topk_offset": 3},
+                     {"index_topk_pattern": letters}):  # fmt: skip
+            assert cache_layout({**MLA, **said}) == cache_layout({**MLA, "indexer_types": types})
 
     def test_a_release_that_expands_the_latent(self):
         plain = {k: v for k, v in MLA.items() if not k.startswith("index")}
@@ -190,10 +227,20 @@ class TestRecurrent:
         )
         assert two - one == 23 * (64 * 64 + 2 * 8 * 128) * 2
 
-    def test_a_state_type_that_nobody_states_is_unknown(self):
+    def test_a_state_type_that_nobody_states_is_the_reference_code_s(self):
+        """Run in Transformers 5.24.0 in bfloat16: float32 states, bfloat16 columns.
+
+        mamba2 by its defaults: 64 layers, 128 heads of 64 x 128, 10,240 channels of 4 columns.
+        """
         silent = {k: v for k, v in NEMOTRON.items() if k != "mamba_ssm_cache_dtype"}
+        assert cache_layout(silent) == cache_layout(NEMOTRON)
+        mamba2 = {
+            "model_type": "mamba2", "num_hidden_layers": 64, "hidden_size": 4096, "num_heads": 128,
+            "head_dim": 64, "state_size": 128, "n_groups": 8, "conv_kernel": 4, "dtype": "bfloat16",
+        }  # fmt: skip
+        assert cache_layout(mamba2).state_bytes_per_sequence == 273_678_336
         with pytest.raises(UnknownCacheError, match="which type"):
-            cache_layout(silent)
+            cache_layout(silent, state=StateLayout(silent_dtype="unread"))
 
     def test_devices_share_the_state_heads(self):
         whole, half = (
@@ -399,8 +446,8 @@ def test_a_lightning_state_is_a_square_matrix_a_head_without_convolution():
     config = PUBLISHED["attn_type_list"][0]
     layout = cache_layout(config, "bfloat16", state=StateLayout(state_dtype="float32"))
     assert layout.state_bytes_per_sequence == 70 * 64 * 128 * 128 * 4
-    with pytest.raises(UnknownCacheError, match="in which type"):
-        cache_layout(config, "bfloat16")
+    own = cache_layout({**config, "dtype": "bfloat16"})  # as the class in Transformers keeps it
+    assert own.state_bytes_per_sequence == 70 * 64 * 128 * 128 * 2
 
 
 @pytest.mark.parametrize(

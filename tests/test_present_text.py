@@ -4,7 +4,18 @@ from datetime import date
 
 import pytest
 
-from stackchoice.present.text import both_units, interval, is_old, label, number, usd, volume
+from stackchoice.present.text import (
+    age_mark,
+    both_units,
+    canary,
+    interval,
+    number,
+    usd,
+    volume,
+)
+from stackchoice.scenario.words import label
+
+FUTURE = "dated in the future"
 
 
 @pytest.mark.parametrize(
@@ -23,8 +34,11 @@ from stackchoice.present.text import both_units, interval, is_old, label, number
         (volume(None), "never"),
         (volume(3275.2), "3,275 M tokens a month"),
         (volume(0.396), "0.396 M tokens a month"),
-        (label("workload.peak_factor"), "workload: peak factor"),
-        (label("workload.ttft_p99_s"), "workload: TTFT p99 (s)"),
+        (label("workload.peak_factor"), "peak over mean (factor)"),
+        (label("assumed.ops_fte_owned"), "operations work, owned (engineers)"),
+        (label("workload.input_distribution"), "input distribution"),
+        (canary("needle-10"), "needle-10: finds a number in a long text"),
+        (canary("one of my own"), "one of my own"),
     ],
 )
 def test_values_are_put_into_words(shown, expected):
@@ -32,11 +46,12 @@ def test_values_are_put_into_words(shown, expected):
 
 
 @pytest.mark.parametrize(
-    ("as_of", "old"),
+    ("as_of", "mark"),
     [
-        ("2024", True), ("2025", False), ("2025-11", True), ("2025-11-28", True),
-        ("2025-11-29", False),
+        ("2024", "old"), ("2025", ""), ("2025-10", "old"), ("2025-11", ""), ("2025-11-28", "old"),
+        ("2025-11-29", ""), ("2026", ""), ("2026-11-29", ""), ("2026-11-30", FUTURE),
+        ("2026-12", FUTURE), ("2027", FUTURE),
     ],
 )  # fmt: skip
-def test_a_fact_is_old_after_a_year(as_of, old):
-    assert old is is_old(as_of, date(2026, 11, 29))
+def test_a_fact_is_old_after_a_year_and_a_date_to_come_is_said(as_of, mark):
+    assert age_mark(as_of, date(2026, 11, 29)) == mark

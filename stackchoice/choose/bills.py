@@ -11,7 +11,9 @@ from stackchoice.cost.numbers import MILLION
 from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Offer
+from stackchoice.scenario.words import label
 
 M_TOKENS = "M tokens"
 
@@ -108,8 +110,8 @@ def _owned(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]:
     for part, usd in line.parts.items():
         said = [_assumption(case.facts, key) for key in ASSUMED_IN.get(part, ())]
         if part in ("depreciation", "annuity") and bought is not None:
-            said.insert(0, f"{bought.servers} server(s) at {bought.usd:,.0f} USD, installation "
-                           f"{bought.installation_usd:,.0f} USD")  # fmt: skip
+            said.insert(0, f"{counted(bought.servers, 'server')} at {bought.usd:,.0f} USD, "
+                           f"installation {bought.installation_usd:,.0f} USD")  # fmt: skip
         if bought is None:
             said = [line.note, *(_assumption(case.facts, key) for key in ("usd_per_kwh",))]
         elif part in ("energy", "hosting"):
@@ -151,7 +153,7 @@ def _people(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]
 
 def _assumption(facts: Facts, key: str) -> str:
     found = facts.assumptions[key]
-    return f"{key.replace('_', ' ')} {found.datum.value:g}"
+    return f"{label(f'assumed.{key}')} {found.datum.value:g}"
 
 
 def _source(facts: Facts, key: str) -> str:

@@ -23,6 +23,7 @@ from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN
+from stackchoice.scenario.words import label
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,9 +125,8 @@ def monte_carlo(
     ]  # fmt: skip
     return _shares(rows, seed, inner, METHOD.format(
         groups=groups, inner=inner,
-        scaled=", ".join(name.split(".")[-1].replace("_", " ") for _, name in scaled) or "nothing",
-        levels=f"; {', '.join(n.split('.')[-1].replace('_', ' ') for _, n in slow)} at {levels} "
-        "levels" if slow else "",
+        scaled=", ".join(label(name) for _, name in scaled) or "nothing",
+        levels=f"; {', '.join(label(name) for _, name in slow)} at {levels} levels" if slow else "",
     ))  # fmt: skip
 
 

@@ -49,12 +49,19 @@ def judged_sellers(case: Case, wanted: list[str] | str = "") -> list[Offered]:
 
 def nobody_sells(case: Case) -> Candidate:
     """Return what stands in the list where no wanted seller has an offer of the model."""
-    wanted = case.scenario.candidates.sellers
-    whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
+    wanted, model = case.scenario.candidates.sellers, case.scenario.model.id
+    others = len(offers(case))
+    if not wanted:
+        rest = f"; {others} in the fact base sell it" if others else ""
+        return Candidate(
+            option=OPTION, status="eliminated", question="constraints",
+            reason=f"no seller is a candidate{rest}",
+        )  # fmt: skip
+    whom = "any seller" if wanted == "any" else ", ".join(wanted)
+    rest = f"{others} others there sell it" if others else "whether others sell it is unknown"
     return Candidate(
         option=OPTION, status="eliminated", question="workload shape",
-        reason=f"no offer of {case.scenario.model.id} by {whom} is in the fact base; whether "
-        "others sell it is unknown",
+        reason=f"no offer of {model} by {whom} is in the fact base; {rest}",
     )  # fmt: skip
 
 
@@ -96,9 +103,11 @@ def seller_checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
     yield "constraints", leave, (
         "the data may not leave" if leave is False else "whether the data may leave"
     )  # fmt: skip
-    allowed = {region.lower() for region in case.scenario.constraints.regions_allowed}
-    if allowed:
-        regions = seller.regions.value
+    wanted = case.scenario.constraints.regions_allowed
+    if wanted == "not known":
+        yield "constraints", None, "in which regions the data may be kept"
+    elif wanted:
+        allowed, regions = {region.lower() for region in wanted}, seller.regions.value
         inside = None if regions is None else bool(allowed & {r.lower() for r in regions})
         yield "constraints", inside, (
             f"whether {seller.name} keeps data in an allowed region" if inside is None

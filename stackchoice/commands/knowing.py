@@ -18,7 +18,10 @@ def facts_command(
             "sellers, links or workloads alone: the names there are."
         ),
     ] = None,
-    stale: Annotated[bool, typer.Option("--stale", help="Show only what grew too old.")] = False,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Show only what grew too old, or is dated in the future."),
+    ] = False,
     own: Annotated[
         Path | None, typer.Option(help="Folder of your own facts; else $STACKCHOICE_FACTS.")
     ] = None,
@@ -35,21 +38,28 @@ def facts_command(
     if words and words[0] in KEYED and not (words[1:] or stale or as_json):
         print(shown_lines(*getattr(facts, words[0])))
         return
-    rows = [r for r in survey(facts, date.today(), " ".join(words or [])) if r.stale or not stale]
+    found = survey(facts, date.today(), " ".join(words or []))
+    rows = [r for r in found if r.stale or r.future or not stale]
     if as_json:
         print(json.dumps([r.model_dump() for r in rows], indent=2))
         return
     for row in rows[:limit]:
         age = f"{row.age_days} days old" if row.age_days is not None else "no date"
         old = ", STALE: look it up again" if row.stale else ""
+        old = (
+            ", DATED IN THE FUTURE: correct the date, or it never grows stale"
+            if row.future
+            else old
+        )
         print(
             f"{shown(row.datum)} = {shown(row.value, 60)}\n"
             f"    {row.evidence}, {age}{old}  {shown(row.source, 200)}"
         )
-    aged = sum(r.stale for r in rows)
+    aged, early = sum(r.stale for r in rows), sum(r.future for r in rows)
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
     some = "fact" if len(rows) == 1 else "facts"
-    print(f"{len(rows):,} {some}, {aged:,} of them stale{rest}")
+    ahead = f", {early:,} dated in the future" if early else ""
+    print(f"{len(rows):,} {some}, {aged:,} of them stale{ahead}{rest}")
     if facts.overlay:
         print(shown_lines(f"your own: {', '.join(facts.overlay)}"))
     print(f"fact base {facts.sha256[:12]}")

@@ -4,6 +4,7 @@ import os
 import shlex
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,8 +33,6 @@ class CommandEngine(Engine):
     command
         A line without a shell. ``{port}`` is a free port, ``{name}`` the value of a setting.
         The environment is this one's; a release in an environment of its own is named by its path.
-    model
-        Name of the model in requests.
     settings
         What fills the places of the command; they go into the passport as given.
     ready_path
@@ -55,7 +54,7 @@ class CommandEngine(Engine):
     ) -> None:  # fmt: skip
         super().__init__(start_timeout_s=start_timeout_s)
         try:
-            self.command = shlex.split(command) if isinstance(command, str) else list(command)
+            self.command = words_of(command) if isinstance(command, str) else list(command)
         except ValueError as error:
             raise InputError(f"command {command!r}: {error}; close the quotes") from None
         if not any(PORT in part for part in self.command):
@@ -123,6 +122,18 @@ class CommandEngine(Engine):
         except psutil.Error:
             children = []
         return children[0].pid if children else guard
+
+
+def words_of(command: str, *, windows: bool = sys.platform == "win32") -> list[str]:
+    """Split a command line as this system's shell does; ValueError for a quote left open.
+
+    On Windows a backslash is a part of a path, and double quotes alone quote.
+    """
+    reader = shlex.shlex(command, posix=True)
+    reader.whitespace_split, reader.commenters = True, ""
+    if windows:
+        reader.escape, reader.quotes = "", '"'
+    return list(reader)
 
 
 def free_port() -> int:

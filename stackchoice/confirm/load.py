@@ -31,7 +31,7 @@ from stackchoice.load.aiperf_run import AiperfRun
 from stackchoice.load.child import exit_with_parent
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import measure_floor
-from stackchoice.load.journal import Journal
+from stackchoice.load.journal import write_event
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import Sample
 from stackchoice.load.run import Emit, LoadRun, Service
@@ -161,14 +161,13 @@ def main() -> None:
     exit_with_parent()
     gc.disable()  # no pause between a read and its stamp; collected between requests
     gc.freeze()
-    os.set_blocking(_OUT, False)
+    _wait_for_reader(False)
     last: dict[str, Any] = {"step": "end"}
     try:
         with job.log.open("ab") as file:
-            journal = Journal(file)
 
             def emit(event: dict[str, Any]) -> None:
-                journal.write(event)
+                write_event(file, event)
                 if text := _text(event):
                     with contextlib.suppress(BlockingIOError):  # a reader that does not keep up
                         os.write(_OUT, _line({"step": event["step"], "text": text}))
@@ -182,8 +181,14 @@ def main() -> None:
             "--resume, which keeps what was measured"
         )
         last = {"step": "error", "kind": "StackchoiceError", "detail": detail}
-    os.set_blocking(_OUT, True)
+    _wait_for_reader(True)
     os.write(_OUT, _line(last))
+
+
+def _wait_for_reader(wait: bool) -> None:
+    """Say whether a step waits until somebody reads it; on Windows it always does."""
+    if sys.platform != "win32":
+        os.set_blocking(_OUT, wait)
 
 
 def _line(value: dict[str, Any]) -> bytes:

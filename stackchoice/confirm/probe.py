@@ -194,7 +194,7 @@ def _cpu_name() -> str:
     if platform.system() == "Darwin":
         done = subprocess.run(
             ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"],
-            capture_output=True, text=True, check=False,
+            capture_output=True, encoding="utf-8", errors="replace", check=False,
         )  # fmt: skip
         if done.stdout.strip():
             return done.stdout.strip()

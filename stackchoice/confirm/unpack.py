@@ -32,8 +32,10 @@ def unpacked(source: Path, folder: Path) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     with made_whole(target, folder=True) as (part,):
-        child = spawn("stackchoice.confirm.unpack", str(source), str(part), text=True,
-                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        child = spawn(
+            "stackchoice.confirm.unpack", str(source), str(part), encoding="utf-8",
+            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
             said = str(child.stdout.read()) if child.stdout else ""
             status = child.wait()

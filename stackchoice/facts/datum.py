@@ -92,6 +92,11 @@ def last_day(as_of: str) -> date:
     return following - timedelta(days=1)
 
 
+def is_future(as_of: str, today: date) -> bool:
+    """Whether all days that a year, a month or a day can mean are still to come."""
+    return as_of > today.isoformat()[: len(as_of)]
+
+
 #: A year, month or day; YAML reads an unquoted 2026-11-29 as a date and 2026 as a number.
 AsOf = Annotated[
     str,

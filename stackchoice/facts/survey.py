@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from stackchoice.facts.datum import Evidence, Record, last_day
+from stackchoice.facts.datum import Evidence, Record, is_future, last_day
 from stackchoice.facts.frame import datum_rows
 from stackchoice.facts.load import Facts
 
@@ -22,6 +22,7 @@ class Known(Record):
     as_of: str
     age_days: int | None
     stale: bool
+    future: bool
     note: str
 
 
@@ -30,7 +31,8 @@ def survey(facts: Facts, today: date, words: str = "") -> list[Known]:
 
     Age counts from the last day that ``as_of`` can mean ("2026-05" is the 31st of May); an
     assumption has none. A fact is stale when it is older than its kind's limit
-    (``stale_days_*`` in data/thresholds.yaml).
+    (``stale_days_*`` in data/thresholds.yaml). A date that is still to come is a slip, or a price
+    that does not hold yet: neither would ever grow stale.
     """
     found = []
     for row in datum_rows(facts.model_dump(mode="json", exclude={"memory"})):
@@ -42,7 +44,8 @@ def survey(facts: Facts, today: date, words: str = "") -> list[Known]:
             datum=row["datum"], value="unknown" if row["value"] is None else str(row["value"]),
             evidence=row["evidence"], source=row["source"] or "", as_of=row["as_of"] or "",
             age_days=None if age is None else max(age, 0),
-            stale=age is not None and age > limit, note=row["note"],
+            stale=age is not None and age > limit,
+            future=is_future(row["as_of"] or "", today), note=row["note"],
         )  # fmt: skip
         text = " ".join((known.datum, known.value, known.evidence, known.source, known.note))
         if all(word in text.lower() for word in words.lower().split()):

@@ -10,7 +10,11 @@ from typing import Any
 
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
-from stackchoice.fit.config import counted, need, reads_config
+from stackchoice.fit.config import counted, need, reads_config, stated, whole
+
+#: Keys that say which layers read the cache of another, and which keep several.
+SHARING = ("num_kv_shared_layers", "kv_source_layers")
+REPEATING = ("n_recurrent_loops", "num_loops", "total_ut_steps")
 
 
 def refuse_unread(text: dict[str, Any]) -> None:
@@ -36,7 +40,8 @@ def refuse_unread(text: dict[str, Any]) -> None:
 def layer_counts(text: dict[str, Any]) -> dict[str, int]:
     """Count layers by kind: from the lists, patterns and intervals that a config may have.
 
-    UnknownCacheError where layers share a cache and nothing says which.
+    A layer that a token runs through several times, each with a cache of its own, counts as often.
+    UnknownCacheError where layers share or repeat a cache and nothing says of which kind they are.
     """
     layers = need(text, "num_hidden_layers")
     own = owners(text, layers)
@@ -44,11 +49,18 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
         if text.get(key):
             kinds = [_kind(k) for k in counted(text, key, layers)]
             return dict(Counter(kinds[i] for i in own))
-    if len(own) < layers:
+    times = len(own) // layers
+    if sorted(own) != sorted([*range(layers)] * times):
+        key = next(k for k in (*SHARING, *REPEATING) if text.get(k))
         raise UnknownCacheError(
-            "config has 'num_kv_shared_layers' or 'kv_source_layers' but no 'layer_types'; which "
-            "layers share a cache is unknown; take the publisher's full config.json"
+            f"config has {key!r} but no 'layer_types'; which layers share or repeat a cache is "
+            "unknown; take the publisher's full config.json"
         )
+    return {kind: count * times for kind, count in _unlisted(text, layers).items()}
+
+
+def _unlisted(text: dict[str, Any], layers: int) -> dict[str, int]:
+    """Count the layers of a config without a list of their kinds in words."""
     if text.get("hybrid_layer_pattern"):  # MiMo-V2: 1 slides
         return _coded(text, "hybrid_layer_pattern", layers, {0: "full", 1: "sliding"})
     if text.get("attn_type_list"):  # MiniMax-Text-01
@@ -69,14 +81,22 @@ def layer_counts(text: dict[str, Any]) -> dict[str, int]:
 
 
 def owners(text: dict[str, Any], layers: int) -> list[int]:
-    """Return the layers that keep a cache of their own.
+    """Return the layers that keep a cache of their own, each as often as it keeps one.
 
     The last layers of Gemma 3n reuse an earlier one's of their kind (``num_kv_shared_layers``);
     elsewhere each layer names the one whose cache it reads (``kv_source_layers``, mistral_large4).
+    Looped models run all layers several times (``num_loops``, nanbeige), or those between the
+    input's and the output's (``n_recurrent_loops``, dory), with a cache for each time.
     """
     sources = text.get("kv_source_layers")
     source = counted(text, "kv_source_layers", layers) if sources else range(layers)
-    return [i for i in range(layers - (text.get("num_kv_shared_layers") or 0)) if source[i] == i]
+    own = [i for i in range(layers - (text.get("num_kv_shared_layers") or 0)) if source[i] == i]
+    if (times := stated(text, "n_recurrent_loops")) > 1 and (
+        text.get("recurrent_kv_cache_mode") != "last_loop"
+    ):  # fmt: skip
+        inner = range(need(text, "n_input_layers"), layers - need(text, "n_output_layers"))
+        own += [i for i in own if i in inner] * (times - 1)
+    return own * (whole(text, "num_loops") or 1)
 
 
 def _coded(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import EngineError, InputError
+from stackchoice.facts.values import dict_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.aiperf import (
     RECORDS,
@@ -33,7 +34,7 @@ from stackchoice.load.reading import read_sample
 from stackchoice.load.records import ClientHealth, Sample
 from stackchoice.load.run import LoadRun, Service
 from stackchoice.load.script import Script
-from stackchoice.load.untrusted import dict_of, parse_json
+from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Exchange, Problem
 
 #: Its services start and end; a slow machine takes most of a minute.
@@ -65,8 +66,10 @@ def find_aiperf(where: Path | None) -> tuple[Path, str]:
     if program is None:
         raise EngineError(f"{where or 'aiperf'}: no program of AIPerf; {how}")
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120,
-                              check=False).stdout  # fmt: skip
+        said = subprocess.run(
+            [program, "--version"], capture_output=True, encoding="utf-8", errors="replace",
+            timeout=120, check=False,
+        ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineError(f"{program}: does not run ({error}); {how}") from None
     release = re.search(r"\d+\.\d+\.\d+\S*", said)

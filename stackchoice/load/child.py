@@ -29,6 +29,7 @@ def spawn(module: str, *arguments: str, **popen: object) -> subprocess.Popen[byt
         stdin=subprocess.PIPE,
         env=environment,
         start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         **popen,
     )
 

@@ -39,8 +39,9 @@ def main() -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":  # there are no process groups, only parents
         with contextlib.suppress(psutil.Error):
-            for one in (*psutil.Process(process.pid).children(recursive=True), process):
-                one.kill()
+            for child in psutil.Process(process.pid).children(recursive=True):
+                child.kill()
+        process.kill()
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):

@@ -3,12 +3,16 @@
 import math
 import select
 import selectors
+import time
 
 
 def wait_for(
     selector: selectors.BaseSelector, timeout_s: float
 ) -> list[tuple[selectors.SelectorKey, int]]:
     """Wait with the clock's own grain: epoll alone counts in whole milliseconds."""
+    if not selector.get_map():  # Windows refuses to wait for nothing
+        time.sleep(max(timeout_s, 0))
+        return []
     if timeout_s <= 0:
         return selector.select(0)
     fileno = getattr(selector, "fileno", None)

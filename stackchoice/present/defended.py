@@ -20,6 +20,7 @@ from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
 from stackchoice.why import explain
 
 LOW, HIGH = "#0b4f8a", "#e69f00"
@@ -37,10 +38,10 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
     for bar in _surviving(tornado)[:MOST_BARS]:
         ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
         said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
-        spoken.append(f"{text.label(bar.input)}: {said}")
+        spoken.append(f"{label(bar.input)}: {said}")
         for end, _, usd in ends:
             rows.append(
-                {"row": f"{text.label(bar.input)} [{bar.evidence.value}]", "end": end,
+                {"row": f"{label(bar.input)} [{bar.evidence.value}]", "end": end,
                  "from": centre, "to": float(usd or 0), "said": said}
             )  # fmt: skip
     bars = len({row["row"] for row in rows})
@@ -101,11 +102,6 @@ def _shares(rows: int, title: str) -> Built:
 def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
     """Return the answer at each release of an engine."""
     return section("releases", engine=engine, rows=rows)
-
-
-def defence_table(defence: Defence) -> Section:
-    """Return pictures and tables of what stands behind a decision."""
-    return section("defence", **defence_context(defence))
 
 
 def defence_context(defence: Defence) -> dict[str, Any]:

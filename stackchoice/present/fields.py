@@ -6,10 +6,12 @@ A number may be written ``200``, as a range ``3 to 30``, as a likely value in a 
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from stackchoice.facts import Evidence
-from stackchoice.scenario import NOBODY, Scenario, scenario_inputs
+from stackchoice.facts.prices import Terms
+from stackchoice.scenario import NOBODY, Input, Preference, Scenario, scenario_inputs
+from stackchoice.scenario.words import label
 
 NOT_KNOWN = "not known"
 ORIGIN = "set in the notebook"
@@ -19,60 +21,83 @@ RANGE = re.compile(r"(?:(?P<value>[^\s,]+)\s*,\s*)?(?P<low>\S+)\s+to\s+(?P<high>
 
 @dataclass(frozen=True)
 class Field:
-    """One input: its path in the scenario file, its label with unit, and how it is asked."""
+    """One input: its path in the scenario file, and how it is asked.
+
+    ``nothing`` is what an empty list or a missing value is called.
+    """
 
     path: str
-    label: str
-    kind: Literal["number", "yes or no", "choice", "name", "count", "text"]
+    kind: Literal["number", "yes or no", "choice", "name", "names", "count", "text"]
     choices: tuple[str, ...] = ()
+    nothing: str = ""
+
+    @property
+    def label(self) -> str:
+        """What people call it, with its unit."""
+        words = label(self.path)
+        return words[0].upper() + words[1:]
 
 
-#: The one input without an origin that may be not known.
-REPLICA = "candidates.machines.0.devices_per_replica"
+def _numbers(section: str, *names: str) -> list[Field]:
+    return [Field(f"{section}.{name}", "number") for name in names]
+
 
 #: What a panel asks, by group.
-GROUPS: dict[str, tuple[Field, ...]] = {
-    "Model and machine": (
-        Field("title", "Title of the case", "text"),
-        Field("model.id", "Model", "choice"),
-        Field("model.artifacts", "Weights", "choice"),
-        Field("candidates.machines.0.id", "Machine (first candidate)", "choice"),
-        Field("candidates.machines.0.count", "Machines or devices there", "count"),
-        Field(REPLICA, "Devices a replica takes", "number"),
-    ),
-    "Traffic": (
-        Field("workload.users", "Users", "number"),
-        Field("workload.requests_per_user_per_day", "Requests a user and day", "number"),
-        Field("workload.requests_per_day", "Requests a day, all users", "number"),
-        Field("workload.active_hours_per_day", "Active hours a day", "number"),
-        Field("workload.peak_factor", "Peak over mean (factor)", "number"),
-        Field("workload.volume_pattern", "Volume", "choice",
+GROUPS: dict[str, list[Field]] = {
+    "Model and machine": [
+        Field("title", "text"),
+        Field("model.id", "choice"),
+        Field("model.artifacts", "choice"),
+        Field("candidates.machines.0.id", "choice"),
+        Field("candidates.machines.0.count", "count"),
+        Field("candidates.machines.0.devices_per_replica", "number", nothing=NOT_KNOWN),
+        Field("candidates.machines.0.already_owned", "yes or no", ("yes", "no")),
+        Field("candidates.machines.0.interconnect", "text", nothing="the machine's own"),
+        Field("candidates.sellers", "names", ("any",)),
+        Field("candidates.future_vendors", "names", ("nvidia", "amd", "apple"), "none named"),
+    ],
+    "Team": [
+        *_numbers("team", "engineers", "ops_share_each"),
+        *(Field(f"team.{duty}", "name", (NOBODY, NOT_KNOWN))
+          for duty in ("upgrades", "watches_p99", "awake_at_night")),
+        Field("team.runtime_engineering", "yes or no"),
+        Field("team.accepts_young_ecosystem", "yes or no"),
+        *_numbers("team", "ops_fte_managed", "ops_fte_rented", "ops_fte_owned"),
+    ],
+    "Traffic": [
+        *_numbers("workload", "users", "requests_per_user_per_day", "requests_per_day",
+                  "days_per_month", "active_hours_per_day", "peak_factor"),
+        Field("workload.volume_pattern", "choice",
               ("steady", "spiky", "unpredictable", NOT_KNOWN)),
-        Field("workload.input_tokens", "Input (tokens a request)", "number"),
-        Field("workload.output_tokens", "Output (tokens a request)", "number"),
-        Field("workload.context_tokens", "Context (tokens)", "number"),
-        Field("workload.shared_prefix_tokens", "Shared prefix (tokens)", "number"),
-        Field("workload.json_schema", "Output must match a schema", "yes or no"),
-        Field("workload.tools", "Tool calls", "yes or no"),
-        Field("workload.images", "Images in the input", "yes or no"),
-        Field("workload.growth_per_month", "Growth a month (0.1 is 10 %)", "number"),
-        Field("workload.spare_replicas", "Spare replicas", "number"),
-        Field("workload.ttft_p99_s", "Time to first token, p99 (s)", "number"),
-    ),
-    "Team": (
-        Field("team.engineers", "Engineers", "number"),
-        Field("team.ops_share_each", "Ops share of each (0 to 1)", "number"),
-        Field("team.upgrades", "Upgrades drivers and engine", "name"),
-        Field("team.watches_p99", "Watches p99", "name"),
-        Field("team.awake_at_night", "Awake at night", "name"),
-    ),
-    "Money and limits": (
-        Field("money.can_fund_devices", "Can fund (devices)", "number"),
-        Field("money.usd_per_engineer_month", "Engineer (USD a month)", "number"),
-        Field("money.horizon_months", "Horizon (months)", "number"),
-        Field("constraints.data_may_leave", "Data may leave", "yes or no"),
-    ),
+        *_numbers("workload", "growth_per_month", "concurrency", "spare_replicas", "input_tokens",
+                  "output_tokens", "context_tokens", "shared_prefix_tokens", "turns_per_session",
+                  "resent_share"),
+        *(Field(f"workload.{need}", "yes or no")
+          for need in ("json_schema", "tools", "images", "thinking")),
+        Field("workload.interactive", "yes or no", ("yes", "no")),
+        *_numbers("workload", "ttft_p99_s", "itl_p99_s", "end_to_end_p99_s"),
+        Field("workload.purpose", "choice", ("serving", "reference run")),
+    ],
+    "Money": [
+        *_numbers("money", "can_fund_devices", "usd_per_engineer_month", "horizon_months",
+                  "usd_per_device_hour", "commitment_discount", "server_usd", "switching_usd",
+                  "batch_share", "peak_hours_share", "cache_write_share"),
+        Field("money.rented_hours", "choice", ("always on", "active hours")),
+        Field("money.depreciation", "choice", ("straight line", "annuity")),
+        Field("money.dominant_cost", "choice", ("throughput", "people", "balanced")),
+        Field("money.rental_terms", "names", get_args(Terms)),
+    ],
+    "Limits": [
+        Field("constraints.data_may_leave", "yes or no"),
+        Field("constraints.regions_allowed", "names", ("anywhere", NOT_KNOWN, "EU", "US"),
+              "anywhere"),
+        Field("constraints.licences_acceptable", "names", ("any", NOT_KNOWN), "any"),
+        Field("preferences", "names", get_args(Preference), "not stated"),
+    ],
 }  # fmt: skip
+#: How the groups that unfold stand side by side.
+COLUMNS = (("Model and machine", "Team"), ("Traffic",), ("Money", "Limits"))
+FIELDS = {field.path: field for fields in GROUPS.values() for field in fields}
 
 #: What is asked first; the rest unfolds.
 FIRST = (
@@ -81,20 +106,20 @@ FIRST = (
     "constraints.data_may_leave",
 )  # fmt: skip
 
-#: Suggestions for a duty; any other name may be typed.
-DUTY_NAMES = (NOBODY, NOT_KNOWN)
-
 
 def shown(scenario: Scenario, path: str) -> str:
     """Return an input as the text a panel shows for it."""
-    inputs = scenario_inputs(scenario)
-    if path not in inputs:
-        found = _get(_tree(scenario, exclude_defaults=False), path)
-        if isinstance(found, list):
-            return ", ".join(found)
-        nothing = NOT_KNOWN if path == REPLICA else ""
-        return nothing if found is None else str(found)
-    item = inputs[path]
+    item: Any = scenario
+    for key in path.split("."):
+        if isinstance(item, list):
+            item = item[int(key)] if int(key) < len(item) else None
+        else:
+            item = getattr(item, key, None)
+    if isinstance(item, bool):
+        return "yes" if item else "no"
+    if not isinstance(item, Input):
+        text = ", ".join(item) if isinstance(item, list) else "" if item is None else str(item)
+        return text or FIELDS[path].nothing
     if isinstance(item.value, bool):
         return "yes" if item.value else "no"
     if not item.known:
@@ -111,25 +136,34 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
     brings its own artifacts and presets; another model or machine makes a stated budget void.
     """
     tree = _tree(scenario)
-    if path in ("title", "model.artifacts"):
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        _put(tree, path, text.strip() if path == "title" else names)
+    if path in scenario_inputs(scenario):
+        value = _value(text)
+        if value is not None:
+            by = {"answered_by": answered_by} if answered_by else {"evidence": ASSUMED}
+            value |= {"from": ORIGIN, **by}
+        _put(tree, path, NOT_KNOWN if value is None else value)
         return tree
-    if path not in scenario_inputs(scenario):
-        unknown = path == REPLICA and text.strip().lower() in ("", NOT_KNOWN)
-        _put(tree, path, None if unknown else _scalar(text))
-        if path == "model.id":
-            tree["model"] = {"id": text}
-            tree["workload"].pop("sampling_preset", None)
-        if path in ("model.id", "candidates.machines.0.id"):
-            tree["candidates"].pop("stated_budget", None)
-        return tree
-    value = _value(text)
-    if value is not None:
-        by = {"answered_by": answered_by} if answered_by else {"evidence": ASSUMED}
-        value |= {"from": ORIGIN, **by}
-    _put(tree, path, NOT_KNOWN if value is None else value)
+    _put(tree, path, _plain(FIELDS[path], text.strip()))
+    if path == "model.id":
+        tree["model"] = {"id": text}
+        tree["workload"].pop("sampling_preset", None)
+    if path in ("model.id", "candidates.machines.0.id"):
+        tree["candidates"].pop("stated_budget", None)
     return tree
+
+
+def _plain(field: Field, text: str) -> Any:
+    """Return what a file holds for a text of a field that has no origin."""
+    empty = text in ("", field.nothing)
+    if field.kind == "names" or field.path == "model.artifacts":
+        if text in (NOT_KNOWN, "any") and not empty:
+            return text
+        return [] if empty else [name.strip() for name in text.split(",") if name.strip()]
+    if field.kind == "yes or no":
+        return text == "yes"
+    if empty and field.nothing:
+        return None
+    return text if field.kind == "text" else _scalar(text)
 
 
 def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> Scenario:
@@ -143,7 +177,7 @@ def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> S
     name, machine
         Of the model and of the first machine, as people call them.
     """
-    inputs = [field for fields in GROUPS.values() for field in fields if field.path != "title"]
+    inputs = [field for field in FIELDS.values() if field.path != "title"]
     changed = [f.label for f in inputs if shown(scenario, f.path) != shown(start, f.path)]
     if not changed:
         return scenario.model_copy(update={"title": start.title, "situation": start.situation})
@@ -178,18 +212,9 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
 
 
-def _tree(scenario: Scenario, *, exclude_defaults: bool = True) -> dict[str, Any]:
-    tree = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=exclude_defaults)
+def _tree(scenario: Scenario) -> dict[str, Any]:
+    tree = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return {"schema_version": scenario.schema_version, **tree}
-
-
-def _get(tree: Any, path: str) -> Any:
-    for key in path.split("."):
-        if isinstance(tree, list):
-            tree = tree[int(key)] if int(key) < len(tree) else None
-        elif isinstance(tree, dict):
-            tree = tree.get(key)
-    return tree
 
 
 def _put(tree: dict[str, Any], path: str, value: Any) -> None:

@@ -1,5 +1,6 @@
 """A form: fields by name, and beside each a place of its own for what was refused of it."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,9 +8,13 @@ import ipywidgets
 
 from stackchoice.present.controls import error_html
 from stackchoice.present.keys import keys_stay
+from stackchoice.scenario.words import label
 
 #: As wide as the field above it, however long its text is.
 BELOW = ipywidgets.Layout(width="0", min_width="100%", margin="0")
+#: What the file reader calls a form, which nobody who looks at it needs to be told.
+SOURCE = "panel"
+AT = re.compile(rf"^{SOURCE}: ([\w.]+?)(?:\.value)?: ")
 ROW = ipywidgets.Layout(flex_flow="row wrap")
 
 
@@ -38,7 +43,7 @@ class Form:
     """
 
     def __init__(
-        self, fields: Mapping[str, Any], entered: Callable[[str, str], None],
+        self, fields: Mapping[str, Any], entered: Callable[[str, str], object],
         aside: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         keys_stay()
@@ -64,7 +69,8 @@ class Form:
 
     def refuse(self, error: str, beside: str = "") -> None:
         """Say what was refused, or that nothing was: an empty text."""
-        self.say(error_html(error) if error else "", beside)
+        said = AT.sub(lambda at: f"{label(at[1])}: ", error)
+        self.say(error_html(said) if said else "", beside)
 
     def settle(self, values: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> None:
         """Show these values, and before them other choices, as nobody's input."""
@@ -77,7 +83,7 @@ class Form:
         finally:
             self._settling = False
 
-    def _handler(self, name: str, entered: Callable[[str, str], None]) -> Callable[[Any], None]:
+    def _handler(self, name: str, entered: Callable[[str, str], object]) -> Callable[[Any], None]:
         def changed(change: Any) -> None:
             if not self._settling:
                 entered(name, str(change["new"]))

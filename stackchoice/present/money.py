@@ -20,7 +20,7 @@ def money_context(decision: Decision, facts: Facts, today: date) -> dict[str, An
         "cost": decision.cost,
         "model": decision.fit.model,
         "quotes": quotes(facts, decision.fit.model, today),
-        "old": lambda as_of: text.is_old(as_of, today),
+        "old": lambda as_of: text.age_mark(as_of, today),
         "costs": cost_chart(decision.cost),
         "curves": volume_chart(decision.cost),
     }

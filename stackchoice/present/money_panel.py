@@ -1,40 +1,25 @@
 """Widgets of question 3 and cost: prices, people and terms typed in, every path at once."""
 
-import ipywidgets
-
 from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
 from stackchoice.present.charts import cost_chart
 from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.curves import volume_chart
-from stackchoice.present.fields import shown, written
+from stackchoice.present.fields import FIELDS, shown, written
+from stackchoice.present.form import SOURCE
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.scenario import Scenario, parse_scenario
 
-#: What the panel asks: path in the scenario file -> label with unit.
-ASKED = {
-    "workload.users": "Users",
-    "workload.requests_per_user_per_day": "Requests a user and day",
-    "workload.output_tokens": "Output (tokens a request)",
-    "workload.peak_factor": "Peak over mean (factor)",
-    "workload.active_hours_per_day": "Active hours a day",
-    "money.usd_per_engineer_month": "Engineer (USD a month)",
-    "team.ops_fte_managed": "Ops, managed (engineers)",
-    "team.ops_fte_rented": "Ops, rented (engineers)",
-    "team.ops_fte_owned": "Ops, owned (engineers)",
-    "money.horizon_months": "Horizon (months)",
-    "money.usd_per_device_hour": "Own quote (USD an hour)",
-    "money.commitment_discount": "Commitment off (0 to 1)",
-    "money.server_usd": "Own quote (USD a server)",
-    "money.switching_usd": "Leaving today (USD)",
-}
-#: Terms with a fixed set of answers.
-CHOICES = {
-    "money.rented_hours": ("Rented hours", ("always on", "active hours")),
-    "money.depreciation": ("Write-off", ("straight line", "annuity")),
-}
+#: What the panel asks, of the fields of a form.
+ASKED = (
+    "workload.users", "workload.requests_per_user_per_day", "workload.output_tokens",
+    "workload.peak_factor", "workload.active_hours_per_day", "money.usd_per_engineer_month",
+    "team.ops_fte_managed", "team.ops_fte_rented", "team.ops_fte_owned", "money.horizon_months",
+    "money.usd_per_device_hour", "money.commitment_discount", "money.server_usd",
+    "money.switching_usd", "money.rented_hours", "money.depreciation",
+)  # fmt: skip
 
 
 class MoneyPanel(Panel):
@@ -44,26 +29,21 @@ class MoneyPanel(Panel):
     ----------
     scenario
         Where to start; what is not touched keeps its origin and answerer.
-    facts
-        The fact base to decide with.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
-    decision, values, error
-        The last valid decision with the texts it came from, and what was said of the last refused
-        value (else an empty text).
+    decision
+        The last valid decision.
     """
 
     def __init__(self, scenario: Scenario, facts: Facts, *, keep: str = "") -> None:
         self.start = scenario
-        values = {path: shown(scenario, path) for path in (*ASKED, *CHOICES)}
-        fields: dict[str, ipywidgets.Widget] = {
-            path: text_field(label, values[path]) for path, label in ASKED.items()
-        }
-        for path, (label, names) in CHOICES.items():
-            fields[path] = dropdown(label, [(name, name) for name in names], values[path])
+        values = {path: shown(scenario, path) for path in ASKED}
+        fields = {
+            path: dropdown(field.label, [(name, name) for name in field.choices], values[path])
+            if field.choices else text_field(field.label, values[path])
+            for path in ASKED for field in [FIELDS[path]]
+        }  # fmt: skip
         super().__init__(facts, fields, values, Kept(keep, f"money of {scenario.name}"))
 
     result: tuple[Scenario, Decision]
@@ -77,7 +57,7 @@ class MoneyPanel(Panel):
         scenario = self.start
         for path, text in values.items():
             if text != shown(self.start, path):
-                scenario = parse_scenario(written(scenario, path, text), "panel")
+                scenario = parse_scenario(written(scenario, path, text), SOURCE)
         return scenario, decide(scenario, self.facts)
 
     def _table(self) -> Section:
@@ -89,6 +69,6 @@ class MoneyPanel(Panel):
         )  # fmt: skip
 
 
-def _nothing_is_old(as_of: str) -> bool:
+def _nothing_is_old(as_of: str) -> str:
     """Ages are told in the report, which has a day; a panel has none."""
-    return False
+    return ""

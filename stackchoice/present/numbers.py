@@ -10,6 +10,7 @@ from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Machine
 from stackchoice.present import text
+from stackchoice.scenario.words import label
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _fit(decision: Decision) -> Iterator[Shown]:
 def _inputs(decision: Decision) -> Iterator[Shown]:
     for row in decision.inputs:
         value = text.number(row["value"])
-        yield Shown(text.label(row["input"]), value, row["evidence"], row["origin"])
+        yield Shown(label(row["input"]), value, row["evidence"], row["origin"])
 
 
 def _cost(decision: Decision) -> Iterator[Shown]:

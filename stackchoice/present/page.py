@@ -16,6 +16,7 @@ from stackchoice.facts.told import Why
 from stackchoice.load.untrusted import visible
 from stackchoice.present import charts, text
 from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
 from stackchoice.why import explain
 
 #: Output type that marks a notebook's output as a section of the report.
@@ -23,8 +24,8 @@ SECTION_MIME = "application/vnd.stackchoice.section"
 
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
-    "number", "usd", "gb", "both_units", "interval", "volume", "label", "cents", "price", "times",
-    "share", "headline",
+    "number", "usd", "gb", "both_units", "interval", "volume", "canary", "cents", "price", "times",
+    "share", "headline", "gained", "usd_evidence",
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.
@@ -118,6 +119,7 @@ def environment() -> Environment:
     )  # fmt: skip
     env.filters |= {name: getattr(text, name) for name in FILTERS}
     env.filters |= {
+        "label": label,
         "known_count": lambda value: text.UNKNOWN if value is None else value,
         "engine_name": engine_name,
         "figure_cell": lambda value: told.shown(value) if value == value else "",

@@ -80,7 +80,7 @@ class Report:
             "classes": text.CLASSES,
             "groups": by_class(shown),
             "sources": sources(self.scenario, self.facts),
-            "old": lambda as_of: text.is_old(as_of, self.today),
+            "old": lambda as_of: text.age_mark(as_of, self.today),
             "memory": charts.memory_chart(self.decision.fit),
             "admissions": admission_table(self.decision.fit.admissions),
             "costs": charts.cost_chart(self.decision.cost),

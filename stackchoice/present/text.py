@@ -7,6 +7,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from stackchoice.facts.datum import is_future, last_day
+
 GB = 10**9
 GIB = 2**30
 UNKNOWN = "unknown"
@@ -21,14 +23,17 @@ CLASSES = {
     "assumed": "a default that nobody checked",
 }
 
-#: How the ends and short forms of keys read: a unit stands in brackets.
-UNITS = {
-    "p99 s": "p99 (s)",
-    "tokens per s": "tokens/s",
-    "usd per engineer month": "USD per engineer and month",
-    "ttft": "TTFT",
-    "itl": "ITL",
-    "json schema": "JSON schema",
+#: What the shipped canaries ask of a stack, by how their names begin.
+CANARIES = {
+    "capital": "names a capital",
+    "week": "knows the days of a week",
+    "echo-twice": "repeats a word, twice the same",
+    "json-schema": "answers in a given schema",
+    "exact": "repeats a sentence",
+    "tool-call": "calls a tool",
+    "code": "writes code that runs",
+    "recall": "remembers an earlier turn",
+    "needle": "finds a number in a long text",
 }
 
 #: A fact older than this is flagged as old.
@@ -48,6 +53,11 @@ def number(value: Any, unit: str = "") -> str:
     else:
         text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.3g}"
     return f"{text} {unit}".strip()
+
+
+def gained(count: int) -> str:
+    """Return a difference in words: ``5 more``, ``5 fewer``."""
+    return f"{abs(count):,} {'fewer' if count < 0 else 'more'}"
 
 
 def usd(value: Decimal | float | None) -> str:
@@ -77,6 +87,14 @@ def headline(decision: Any) -> str:
         return f"Too close to call: {' or '.join(close)}"
     viable = any(option.status == "viable" for option in decision.options)
     return "Unknown: no recommendation" if viable else "Nothing survives: no recommendation"
+
+
+def usd_evidence(decision: Any, option: Any) -> str:
+    """Return the class of an option's monthly total: its path's, else that of what was stated."""
+    paths = (line for line in decision.cost.lines if line.total_usd == option.usd_per_month)
+    stated = {row["input"]: row["evidence"] for row in decision.inputs}
+    stands = str(stated.get("current.usd_per_month", UNKNOWN))
+    return next((str(line.total_evidence.value) for line in paths), stands)
 
 
 def share(value: float | None) -> str:
@@ -115,22 +133,14 @@ def volume(mtok: float | None) -> str:
     return "never" if mtok is None else number(mtok, "M tokens a month")
 
 
-def label(path: str) -> str:
-    """Return an input's path as words: ``workload.peak_factor`` is ``workload: peak factor``."""
-    words = path.replace(".", ": ").replace("_", " ")
-    for key, unit in UNITS.items():
-        words = words.replace(key, unit)
-    return words
+def canary(name: str) -> str:
+    """Return a canary with what it asks, where that is one of the shipped ones."""
+    asks = next((words for key, words in CANARIES.items() if name.startswith(key)), "")
+    return f"{name}: {asks}" if asks else name
 
 
-def is_old(as_of: str, today: date) -> bool:
-    """Whether a date (year, month or day) lies more than a year before ``today``."""
-    return (today - _day(as_of)).days > OLD_AFTER_DAYS
-
-
-def _day(as_of: str) -> date:
-    """Return the latest day a date can mean, so that nothing is called old too early."""
-    year, *rest = (int(part) for part in as_of.split("-"))
-    if not rest:
-        return date(year, 12, 31)
-    return date(year, rest[0], rest[1] if len(rest) > 1 else 28)
+def age_mark(as_of: str, today: date) -> str:
+    """Return ``old`` for a date more than a year ago, what is wrong with one to come, else ''."""
+    if is_future(as_of, today):
+        return "dated in the future"
+    return "old" if (today - last_day(as_of)).days > OLD_AFTER_DAYS else ""

@@ -15,7 +15,7 @@ from stackchoice.facts.names import named
 from stackchoice.facts.told import Why
 from stackchoice.facts.traffic import WorkloadPreset
 from stackchoice.present.controls import WIDE, dropdown, saved_html, text_field
-from stackchoice.present.form import ROW
+from stackchoice.present.form import ROW, SOURCE
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, joined
 from stackchoice.present.panel import Panel
@@ -38,12 +38,8 @@ class TrafficPanel(Panel):
     ----------
     scenario
         Gives everything else, and the traffic where neither log nor preset is chosen.
-    facts
-        The fact base.
     log, preset
         What to start with; a log stands before a preset.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
@@ -136,4 +132,4 @@ def with_workload(scenario: Scenario, inputs: dict[str, Any]) -> Scenario:
         return scenario
     tree = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tree["workload"] = {**tree["workload"], **inputs}
-    return parse_scenario(tree, "panel")
+    return parse_scenario(tree, SOURCE)

@@ -26,7 +26,8 @@ from stackchoice.present.controls import (
     text_field,
 )
 from stackchoice.present.fields import (
-    DUTY_NAMES,
+    COLUMNS,
+    FIELDS,
     FIRST,
     GROUPS,
     NOT_KNOWN,
@@ -35,7 +36,7 @@ from stackchoice.present.fields import (
     shown,
     written,
 )
-from stackchoice.present.form import ROW, Form
+from stackchoice.present.form import ROW, SOURCE, Form
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
@@ -49,8 +50,8 @@ from stackchoice.scenario import (
 
 #: Names that a scenario may have.
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
-#: Fields beside those of the scenario, and what the file reader calls a form.
-PATH, OTHER, SOURCE = "path", "other", "panel"
+#: Fields beside those of the scenario.
+PATH, OTHER = "path", "other"
 
 
 def saved_or(path: str | Path, name: str) -> Scenario:
@@ -88,11 +89,7 @@ class ScenarioPanel(ipywidgets.VBox):
         self._start, self._title = scenario, ""
         self.scenario, self.decision = scenario, decide(scenario, facts)
         self.answered_by = text_field("Answered by (name)", "")
-        self.fields = {
-            field.path: _field(field, scenario, facts)
-            for fields in GROUPS.values()
-            for field in fields
-        }
+        self.fields = {field.path: _field(field, scenario, facts) for field in FIELDS.values()}
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.other = text_field("Compare with (name or path)", scenario.name)
         self.form = Form(self.fields, self.set, {PATH: self.path, OTHER: self.other})
@@ -242,7 +239,7 @@ class ScenarioPanel(ipywidgets.VBox):
         except StackchoiceError:
             return ""
         pairs = [(f.label, shown(theirs, f.path), shown(self.scenario, f.path))
-                 for fields in GROUPS.values() for f in fields]  # fmt: skip
+                 for f in FIELDS.values()]  # fmt: skip
         said = [f"{label}: {there!r} there, {here!r} here"
                 for label, there, here in pairs if there != here]  # fmt: skip
         return f". It differs in {'; '.join(said)}" if said else ""
@@ -267,17 +264,18 @@ class ScenarioPanel(ipywidgets.VBox):
             for text in [shown(self.scenario, path)]
         }
         self.form.settle(values, {"model.artifacts": _weights(self.scenario, self.facts)})
-        self.form.refuse(self.error.removeprefix(f"{SOURCE}: "), changed)
+        self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""
-        columns: dict[str, list[ipywidgets.Widget]] = {"left": [], "right": []}
-        for name, fields in GROUPS.items():
-            column = columns["right" if name == "Traffic" else "left"]
-            column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
-            column += [self.form.boxes[f.path] for f in fields if f.path not in FIRST]
-        boxes = [ipywidgets.VBox(column) for column in columns.values()]
+        boxes = []
+        for names in COLUMNS:
+            column: list[ipywidgets.Widget] = []
+            for name in names:
+                column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
+                column += [self.form.boxes[f.path] for f in GROUPS[name] if f.path not in FIRST]
+            boxes.append(ipywidgets.VBox(column))
         rest = ipywidgets.HBox(
             boxes, layout=ipywidgets.Layout(flex_flow="row wrap", display="none")
         )
@@ -299,11 +297,10 @@ def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
         )  # fmt: skip
     if field.kind == "text":
         return text_field(field.label, value)
-    if field.kind in ("number", "name"):
-        options = DUTY_NAMES if field.kind == "name" else (NOT_KNOWN,)
+    if field.kind in ("number", "name", "names"):
         return ipywidgets.Combobox(
-            value=value, options=options, ensure_option=False, description=field.label,
-            style=STYLE, layout=LAYOUT, continuous_update=False,
+            value=value, options=field.choices or (NOT_KNOWN,), ensure_option=False,
+            description=field.label, style=STYLE, layout=LAYOUT, continuous_update=False,
         )  # fmt: skip
     if field.path == "model.artifacts":
         return dropdown(field.label, _weights(scenario, facts), value)

@@ -19,6 +19,10 @@ NOBODY = "nobody"
 TINY = 1e-9
 #: Answers to "who?" that name no person and may mean either "nobody" or "not known".
 NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "false", "tbd")
+#: Names that Windows keeps for devices, whatever their ending.
+DEVICES = frozenset(
+    ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
+)
 
 
 def _number(value: Any) -> Any:
@@ -39,6 +43,14 @@ def _one_line(value: str) -> str:
     return value
 
 
+def _file_name(value: str) -> str:
+    """Refuse what Windows keeps for its devices: reports and passports are called by this name."""
+    if value in DEVICES:
+        raise ValueError(f"{value!r} names a device on Windows, so no file can have it; choose "
+                         "another")  # fmt: skip
+    return value
+
+
 def _who(value: str) -> str:
     """Return a name as written; ``nobody`` and ``not known`` in one spelling."""
     name = value.strip()
@@ -47,6 +59,15 @@ def _who(value: str) -> str:
     if name.lower() in NO_NAMES:
         raise ValueError(f"{value!r} names nobody; write a name, nobody or not known")
     return NOBODY if name.lower() == NOBODY else name
+
+
+def _allowed(value: Any) -> Any:
+    """Return a list as it is, and ``not known`` in one spelling."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().lower() not in NOT_KNOWN:
+        raise ValueError(f"{value!r} is no list; write one, such as [{value}], or not known")
+    return "not known"
 
 
 Float = Annotated[float, BeforeValidator(_number), AfterValidator(_not_tiny)]
@@ -59,6 +80,7 @@ Seconds = Annotated[Float, Field(gt=0, le=86_400)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12), AfterValidator(_not_tiny)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Who = Annotated[Name, AfterValidator(_who)]
+Allowed = Annotated[list[Name] | Literal["not known"], BeforeValidator(_allowed)]
 
 
 #: What survivors may be ranked by, in the order a scenario lists them.
@@ -207,11 +229,14 @@ class Money(Record):
 
 
 class Constraints(Record):
-    """Hard limits: an option that breaks one is eliminated, never scored low."""
+    """Hard limits: an option that breaks one is eliminated, never scored low.
+
+    An empty list allows everything; where it is not known, what would hang on it is a condition.
+    """
 
     data_may_leave: Input[bool] = Input()
-    regions_allowed: list[Name] = []
-    licences_acceptable: list[Name] = []
+    regions_allowed: Allowed = []
+    licences_acceptable: Allowed = []
 
 
 def _each_once(value: list[str]) -> list[str]:
@@ -234,7 +259,7 @@ class Scenario(Record):
     """
 
     schema_version: Literal[1] = 1
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$"), AfterValidator(_file_name)]
     title: Name
     situation: str = ""
     model: ModelChoice

@@ -46,7 +46,8 @@ def cells(
     Notes
     -----
     Cells are padded to a multiple. Sliding layers: ``window x sequences + ubatch`` cells, at
-    most the context's, padded too. State is kept per sequence in float32.
+    most the context's, padded too; where every layer slides, windows are off. State is kept per
+    sequence in float32.
     """
     if launch.family in ("compressed", "indexed", "block_indexed"):
         raise UnknownRuleError(f"{launch.engine}'s cache of sparse attention was not read")
@@ -58,6 +59,8 @@ def cells(
     per_stream = blocks(blocks(context, streams), padding) * padding
     full = streams * per_stream
     grown = [g for g in layout.groups if g.bytes_per_token]
+    if all(g.window_tokens for g in grown) and launch.need("only_sliding") == "charged":
+        grown = [g.model_copy(update={"window_tokens": None}) for g in grown]
     windows = {g.window_tokens for g in grown if g.window_tokens is not None}
     window_cells, window_bytes = None, 0
     if windows:

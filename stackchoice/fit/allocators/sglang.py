@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stackchoice.errors import UnknownRuleError
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout
-from stackchoice.fit.config import read
+from stackchoice.fit.config import architecture_of, read
 
 MIB_PER_GIB = 1024
 
@@ -45,7 +45,8 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
 
     Hybrid models: state gets ``ratio / (1 + ratio)`` of it, one slot goes to padding, and a
     running request holds several slots with prefix reuse (radix cache) on. Sliding models: the
-    window pool is a fixed ratio of the full pool, whatever the window.
+    window pool is a fixed ratio of the full pool, whatever the window, for the classes that have
+    one; in all others sliding layers keep every token.
     """
     layout, family = launch.own_layout, launch.family
     if family == "compressed":
@@ -53,9 +54,13 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     launch.refuse_mixed_index()
     page = int(launch.settings.get("page_size") or launch.need("page_tokens", family))
     cell = layout.kv_bytes_per_token
+    windows = launch.sliding == "window" and any(g.window_tokens for g in layout.groups)
+    if windows and not _keeps_windows_apart(launch):
+        layout = launch.layout(sliding="charged")
+        cell, windows = layout.kv_bytes_per_token, False
     if family == "hybrid":
         return _with_state(launch, layout, memory_bytes, page)
-    if family == "sliding" and launch.sliding == "window":
+    if windows:
         own = launch.need("window_tokens_ratio")
         ratio = launch.settings.get("swa_full_tokens_ratio") or own
         windowed = sum(g.bytes_per_token for g in layout.groups if g.window_tokens is not None)
@@ -67,6 +72,19 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
         )  # fmt: skip
     tokens = math.floor(memory_bytes // cell) // page * page
     return Pools(page_tokens=page, tokens=tokens, running_limit=_running(launch, tokens))
+
+
+def _keeps_windows_apart(launch: Launch) -> bool:
+    """Whether the release has a pool of windows for this class (``is_hybrid_swa_model``).
+
+    UnknownRuleError where the config names no class.
+    """
+    if launch.settings.get("disable_hybrid_swa_memory"):
+        return False
+    name = architecture_of(launch.config)
+    if name == "?":
+        raise UnknownRuleError("which classes keep windows apart goes by 'architectures'; give it")
+    return bool(launch.need("window_pool", name))
 
 
 def _with_state(launch: Launch, layout: CacheLayout, memory_bytes: int, page: int) -> Pools:
