@@ -7,12 +7,8 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.values import count_of, list_of
 from stackchoice.fit.config import read, text_config
 from stackchoice.fit.layers import INDEXES
-from stackchoice.read.architecture import (
-    RECURRENT,
-    Architecture,
-    architecture,
-    config_findings,
-)
+from stackchoice.fit.recurrent import RECURRENT
+from stackchoice.read.architecture import Architecture, architecture, config_findings
 from stackchoice.read.contradictions import declared_findings
 from stackchoice.read.declared import Said, declared_word
 from stackchoice.score.given import Answer, Given, Unknown, files_of
