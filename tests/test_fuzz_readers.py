@@ -154,6 +154,7 @@ BOMBS = {
     "exponent": b'{"timestamp": 1e999, "input_tokens": 1e999, "output_tokens": 1}',
     "a line": b"a" * 3_000_000,
     "a field": b'a,b\n"' + b"x" * 300_000,
+    "a carriage return alone": b"a,b\rc,d\r\n1,2\r\n",
     "zeros": b"\0" * 10_000,
     "gzip": b"\x1f\x8b\x08\0" + b"\xff" * 100,
     "gguf": b"GGUF\x03\0\0\0" + b"\xff" * 64,

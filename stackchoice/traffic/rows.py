@@ -141,7 +141,7 @@ def _expanded(value: Any) -> Iterator[dict[str, Any] | str]:
 def _csv(file: BinaryIO, path: Path) -> Iterator[Row]:
     lines = (raw.decode("utf-8-sig", "replace") for raw in iter(lambda: file.readline(CHUNK), b""))
     header = next(lines)
-    if "\0" in header or "�" in header:
+    if "\0" in header or "�" in header or "\r" in header.rstrip("\r\n"):
         raise TrafficError(f"{shown(str(path))}: neither JSON nor CSV; give a JSONL or CSV file")
     mark = max(",;\t|", key=header.count)
     limit = csv.field_size_limit(MAX_ROW_BYTES)
