@@ -288,7 +288,7 @@ def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(noteb
 def test_a_refusal_stands_beside_its_field_until_a_good_value(notebook, label, text, said, mended):
     page, panel = notebook.page, notebook.panel(label)
     field, answer = panel.get_by_label(label, exact=True), panel.locator("table")
-    place = panel.locator(".sc-field", has=field)
+    place = panel.locator(".sc-field", has=page.get_by_label(label, exact=True))
     before = answer.all_inner_texts()
     top = field.evaluate("field => field.getBoundingClientRect().bottom")
     notebook.type(label, text)
