@@ -11,6 +11,7 @@ from stackchoice.cost.numbers import MILLION
 from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Offer
 from stackchoice.scenario.words import label
 
@@ -109,8 +110,8 @@ def _owned(case: Case, site: Site | None, line: CostLine) -> Iterator[BillLine]:
     for part, usd in line.parts.items():
         said = [_assumption(case.facts, key) for key in ASSUMED_IN.get(part, ())]
         if part in ("depreciation", "annuity") and bought is not None:
-            said.insert(0, f"{bought.servers} server(s) at {bought.usd:,.0f} USD, installation "
-                           f"{bought.installation_usd:,.0f} USD")  # fmt: skip
+            said.insert(0, f"{counted(bought.servers, 'server')} at {bought.usd:,.0f} USD, "
+                           f"installation {bought.installation_usd:,.0f} USD")  # fmt: skip
         if bought is None:
             said = [line.note, *(_assumption(case.facts, key) for key in ("usd_per_kwh",))]
         elif part in ("energy", "hosting"):

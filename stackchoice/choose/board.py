@@ -13,6 +13,7 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
 from stackchoice.choose.site import devices_assumed
 from stackchoice.facts.datum import Datum, Evidence, weakest
+from stackchoice.facts.names import counted
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
 from stackchoice.scenario.words import label
@@ -58,11 +59,10 @@ def _answered(point: Point) -> BoardRow:
     by: dict[str, list[str]] = {}
     silent = []
     for path, known in point.inputs.items():
-        name = label(path)
         if known.answered_by:
-            by.setdefault(known.answered_by, []).append(name)
+            by.setdefault(known.answered_by, []).append(label(path))
         elif known.value is not None:
-            silent.append(name)
+            silent.append(label(path))
     said = [f"{who}: {', '.join(names)}" for who, names in by.items()]
     rest = f"nobody stands behind: {', '.join(silent)}" if silent else ""
     return BoardRow(
@@ -105,22 +105,26 @@ def _card_dies(scenario: Scenario, main: Answer, cost: Cost) -> BoardRow:
     woken = f"at night {SILENCE} who is woken" if night == "not known" else (
         "at night nobody is woken" if night == NOBODY else f"at night {night} is woken"
     )  # fmt: skip
-    if main.verdict.option == MANAGED or main.site is None:
+    if main.verdict.option == MANAGED:
         return BoardRow(
             question=question,
             answer="there is no card of one's own: the seller's outage is the outage, and what it "
             f"promises is unknown; {woken}",
             evidence=Evidence.INFERRED, said=night != "not known",
         )  # fmt: skip
+    if main.site is None:
+        return BoardRow(question=question, answer=f"no machine is chosen; {woken}",
+                        evidence=Evidence.INFERRED, said=False)  # fmt: skip
     site = main.site
     there = site.replicas_there
+    standing = f"{counted(there, 'replica')} stand{'s' if there == 1 else ''}"
     if site.replicas_needed is None:
-        answer = f"{there} replica(s) stand; how many the peak takes is unknown"
+        answer = f"{standing}; how many the peak takes is unknown"
     elif (spare := there - site.replicas_needed[1]) > 0:
-        answer = f"{there} replica(s) stand and the peak takes {there - spare}: {spare} to spare"
+        answer = f"{standing} and the peak takes {there - spare}: {spare} to spare"
     else:
         answer = (
-            f"the service is down or too slow: {there} replica(s) stand, the peak takes "
+            f"the service is down or too slow: {standing}, the peak takes "
             f"{site.replicas_needed[1]}, no spare is in the cost"
         )
     priced = [
@@ -134,7 +138,7 @@ def _card_dies(scenario: Scenario, main: Answer, cost: Cost) -> BoardRow:
 
 def _exit(main: Answer, cost: Cost) -> BoardRow:
     listed = len(offers(main.case))
-    parts = [f"the weights are open: {listed} seller(s) of this model are in the fact base"]
+    parts = [f"the weights are open: sellers of this model in the fact base: {listed}"]
     parts += [
         f"{one.path}: {one.what} ({'unknown' if one.usd is None else f'{one.usd:,.0f} USD'})"
         for one in cost.exits

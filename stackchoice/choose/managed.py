@@ -49,12 +49,19 @@ def judged_sellers(case: Case, wanted: list[str] | str = "") -> list[Offered]:
 
 def nobody_sells(case: Case) -> Candidate:
     """Return what stands in the list where no wanted seller has an offer of the model."""
-    wanted = case.scenario.candidates.sellers
-    whom = "any seller" if wanted == "any" else ", ".join(wanted) or "anybody"
+    wanted, model = case.scenario.candidates.sellers, case.scenario.model.id
+    others = len(offers(case))
+    if not wanted:
+        rest = f"; {others} in the fact base sell it" if others else ""
+        return Candidate(
+            option=OPTION, status="eliminated", question="constraints",
+            reason=f"no seller is a candidate{rest}",
+        )  # fmt: skip
+    whom = "any seller" if wanted == "any" else ", ".join(wanted)
+    rest = f"{others} others there sell it" if others else "whether others sell it is unknown"
     return Candidate(
         option=OPTION, status="eliminated", question="workload shape",
-        reason=f"no offer of {case.scenario.model.id} by {whom} is in the fact base; whether "
-        "others sell it is unknown",
+        reason=f"no offer of {model} by {whom} is in the fact base; {rest}",
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 from stackchoice.choose import bills, turning
 from stackchoice.choose.buying import (
-    Purchase,
     Rental,
     devices,
     fte_of,
@@ -24,6 +23,7 @@ from stackchoice.choose.site import ENDS, Site
 from stackchoice.cost import (
     BreakEven,
     CostLine,
+    Purchase,
     Volume,
     decimal,
     metered_usd,
@@ -32,6 +32,7 @@ from stackchoice.cost import (
 )
 from stackchoice.cost.breakeven import capacity_mtok
 from stackchoice.facts.datum import Evidence, weakest
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Offer, Path, Seller
 from stackchoice.ops import asks
 
@@ -236,7 +237,8 @@ def _owned(case: Case, site: Site, bought: Purchase | None) -> CostLine:
     alone = servers == 1 and not spares(case, site)
     note = "no spare: one machine down is the service down" if alone else ""
     return _line(
-        case, site, "owned", f"{servers} server(s) with {bought.devices} x {site.machine.name}",
+        case, site, "owned",
+        f"{counted(servers, 'server')} with {bought.devices} x {site.machine.name}",
         sum(parts.values(), Decimal(0)) if parts else None, evidence=Evidence.ASSUMED,
         parts=parts, note=note if parts else "the server's power draw is unknown, so is its bill",
         source=", ".join(part for part in (bought.source, bought.as_of) if part),

@@ -19,6 +19,7 @@ from stackchoice.cost import (
 from stackchoice.cost.breakeven import input_equal, payback_months, price_equal, staircase
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.facts.datum import Evidence, sure, weakest
+from stackchoice.facts.names import counted
 
 #: The end of the throughput interval that a break-even rests on, in words.
 ENDS = {"low": "slow end", "high": "fast end", "unknown": "capacity unknown"}
@@ -203,7 +204,7 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
             capacity_mtok_per_hour=paths.capacity[end] * peak / (hours * days),
             evidence=Evidence.ASSUMED,
             text=f"{ENDS[end]}: " + (
-                f"{base} {line.path} replica(s), {rest:.0%} of the tokens bought"
+                f"{counted(base, f'{line.path} replica')}, {rest:.0%} of the tokens bought"
                 if base else "no base pays for itself and its people: buy every token"
             ),
         )  # fmt: skip

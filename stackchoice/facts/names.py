@@ -59,3 +59,8 @@ def model_called(names: Iterable[str | None], facts: Facts) -> Model | None:
 def artifact_named(artifact: str, model: Model) -> Artifact:
     """Return an artifact of a model by its id."""
     return named("artifact", artifact, {a.id: a for a in model.artifacts})
+
+
+def counted(number: int, noun: str) -> str:
+    """Return how many of something there are: ``1 server``, ``2 servers``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

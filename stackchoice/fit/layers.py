@@ -216,18 +216,14 @@ def _compressed(text: dict[str, Any]) -> list[Layers]:
     """DeepSeek-V4: every layer keeps a window of entries, some one entry per ``ratio`` tokens."""
     layers = need(text, "num_hidden_layers")
     ratios = Counter(r for r in counted(text, "compress_ratios", layers) if r)
-    groups = [_windowed_entry(text, layers)]
-    for ratio, number in sorted(ratios.items()):
-        groups.append(
-            Layers(kind="compressed", layers=number, latent_values=need(text, "head_dim"),
-                   ratio=ratio)
-        )  # fmt: skip
-    indexed = min(ratios, default=0)
+    size, indexed = need(text, "head_dim"), min(ratios, default=0)
+    groups = [_windowed_entry(text, layers)] + [
+        Layers(kind="compressed", layers=number, latent_values=size, ratio=ratio)
+        for ratio, number in sorted(ratios.items())
+    ]
     if indexed and text.get("index_topk"):
-        groups.append(
-            Layers(kind="index", layers=ratios[indexed], key_dim=need(text, "index_head_dim"),
-                   ratio=indexed)
-        )  # fmt: skip
+        keys = need(text, "index_head_dim")
+        groups.append(Layers(kind="index", layers=ratios[indexed], key_dim=keys, ratio=indexed))
     return groups
 
 

@@ -11,6 +11,9 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.fit.config import head_dim, need
 
+#: Kinds of layers that keep a state instead of a cache, as the shapes here name them.
+RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
+
 
 def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
     """Return the fields of the recurrent layers of a config ([] when it has none).

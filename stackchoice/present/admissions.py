@@ -27,6 +27,7 @@ class EngineRow:
 
     name: str
     settings: str
+    setting: str
     rule: str
     key: str
     cells: dict[str, AdmissionRow] = field(default_factory=dict)
@@ -36,6 +37,11 @@ class EngineRow:
     def title(self) -> str:
         """Release and setting as one text."""
         return f"{self.name}, {self.settings}"
+
+    @property
+    def short(self) -> str:
+        """The same in few words, for a picture; the table says the rest."""
+        return f"{self.name}, {self.setting}"
 
 
 @dataclass
@@ -73,6 +79,7 @@ def admission_table(admissions: list[AdmissionRow]) -> AdmissionTable:
             EngineRow(
                 f"{item.engine} {item.release}",
                 settings,
+                "memory alone" if item.refused else item.settings,
                 words,
                 f"{item.engine} {item.release}, {item.settings}",
             ),
@@ -98,7 +105,7 @@ def admissions_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
         said = []
         for basis, cell in row.cells.items():
             live, shown = cell.live_sequences, cell.sequences
-            rows.append(_lane(row.title, basis, live, quotients[basis].live_sequences,
+            rows.append(_lane(row.short, basis, live, quotients[basis].live_sequences,
                               cell.evidence.value))  # fmt: skip
             known = "" if live is None else f" ({cell.evidence.value})"
             said.append(f"{shown} in {basis}{known}")

@@ -17,6 +17,7 @@ from stackchoice.present import text
 from stackchoice.scenario import Scenario
 from stackchoice.scenario.words import label
 
+FILTERS = ("number", "usd", "volume", "headline", "usd_evidence")
 #: Longer than any sentence the product writes; a name can be anything.
 LONGEST = 2000
 #: The published schema, in the fact base's folder.
@@ -31,12 +32,12 @@ def decision_record(
         loader=PackageLoader("stackchoice.present"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=plain,
     )  # fmt: skip
-    env.filters |= {name: getattr(text, name) for name in ("number", "usd", "volume")}
-    env.filters["label"] = label
+    env.filters |= {name: getattr(text, name) for name in FILTERS} | {"label": label}
     answered = sorted({row["answered_by"] for row in decision.inputs if row["answered_by"]})
+    retest = next(row for row in decision.board if "re-test" in row.question)
     return env.get_template("record.md.j2").render(
         d=decision, scenario=scenario, today=today.isoformat(), passport=passport,
-        answered=answered,
+        answered=answered, retest=retest,
     )  # fmt: skip
 
 
