@@ -214,7 +214,7 @@ def _option(name: str, main: Answer) -> Option:
 
 
 def _least_bad(own: list[Candidate]) -> Candidate | None:
-    """Return a surviving configuration, else the one that came furthest (too large: on most devices)."""
+    """Return a surviving configuration, else what came furthest: too large on most devices."""
     order = ["constraints", "hardware fit", "workload shape", "ops capacity", "cost", ""]
     return max(
         own,
