@@ -1,5 +1,6 @@
 """What other systems do in their own way, as far as it can be tried on this one."""
 
+import ast
 import os
 import re
 import selectors
@@ -142,3 +143,15 @@ def test_a_console_without_unicode_shows_all_the_same(console: dict[str, str]) -
     assert found.stdout.strip().endswith(b"fact base " + load_facts().sha256[:12].encode())
     if console["PYTHONIOENCODING"] != "cp1252":
         assert b"\\u" in found.stdout or b"\\x" in found.stdout
+
+
+def test_no_module_asks_at_its_import_for_what_only_unix_has() -> None:
+    """Nor does any start processes by fork, or hang on the event loop of one system."""
+    for path in sorted((ROOT / "stackchoice").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names = {a.name for a in node.names} if isinstance(node, ast.Import) else set()
+            names |= {str(node.module)} if isinstance(node, ast.ImportFrom) else set()
+            assert not names & {"asyncio", "multiprocessing", "pty"}, path
+            if node in tree.body:
+                assert not names & {"fcntl", "grp", "pwd", "resource", "termios"}, path

@@ -248,9 +248,12 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
 
 
 def mean_cache_bytes(site: Site, case: Case) -> int:
-    """Return the cache that a request reads at the depth that requests have on average."""
+    """Return the cache that a request reads at the depth that requests have on average.
+
+    On all devices together: what each of them keeps a copy of, a latent say, each of them reads.
+    """
     depth = int((case.flow.input_tokens or 0) + (case.flow.output_tokens or 0) / 2)
-    return site.layout.bytes_per_sequence(depth) if site.layout else 0
+    return site.held.bytes_per_sequence(depth) if site.held else 0
 
 
 def stream_at(site: Site, facts: Facts) -> dict[str, Any]:

@@ -119,7 +119,8 @@ def shown(value: Any, limit: int = 120) -> str:
     try:
         text = value if isinstance(value, str) else repr(value)
     except ValueError:  # Python does not print an integer of more than 4300 digits
-        return f"a number of {value.bit_length():,} bits"
+        bits = f"number of {value.bit_length():,} bits" if isinstance(value, int) else "value"
+        return f"a {bits} too long to print"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
