@@ -26,6 +26,8 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 # The core under the lowest versions that pyproject.toml allows, in a folder apart.
 # The published schema is written by the newest pydantic, so an older one may word it otherwise.

@@ -1,11 +1,12 @@
 """Replicas for the peak, what waits, spares, and the month in which growth outgrows them.
 
 Arrivals are taken as Poisson and service times as exponential within the busiest window; burstier
-arrivals (or lengths) wait longer by the factor of Allen and Cunneen, ``(ca² + cs²) / 2``.
+arrivals wait longer.
 Formulas: Erlang's B recursion and his C; Little's law.
 """
 
 import math
+from bisect import bisect_left
 
 from stackchoice.facts.datum import Record
 
@@ -70,23 +71,15 @@ def erlang_c(servers: int, offered: float) -> float:
     return lost / (1.0 - offered / servers * (1.0 - lost))
 
 
-def late_probability(
-    servers: int, offered: float, service_s: float, wait_s: float, variability: float = 1.0
-) -> float:
-    """Return P(wait > ``wait_s``) = ``C exp(-(c - a) t / s)``, the mean wait times ``variability``.
-
-    ``variability`` is ``(ca² + cs²) / 2`` of arrivals and service times (1: Poisson, exponential).
-    """
+def late_probability(servers: int, offered: float, service_s: float, wait_s: float) -> float:
+    """Return P(wait > ``wait_s``) = ``C exp(-(c - a) t / s)``."""
     waits = erlang_c(servers, offered)
-    if waits == 1.0 or variability <= 0 or service_s <= 0:
+    if waits == 1.0 or service_s <= 0:
         return waits if waits == 1.0 or wait_s == 0 else 0.0
-    return waits * math.exp(-(servers - offered) * wait_s / (service_s * variability))
+    return waits * math.exp(-(servers - offered) * wait_s / service_s)
 
 
-def holds(
-    servers: int, offered: float, service_s: float, wait_s: float, tail: float,
-    variability: float = 1.0,
-) -> bool:  # fmt: skip
+def holds(servers: int, offered: float, service_s: float, wait_s: float, tail: float) -> bool:
     """Whether at most ``tail`` of the arrivals wait longer than ``wait_s``.
 
     A bound without recursion answers first where it can: ``B <= 2 p(c)``, Poisson's probability
@@ -98,7 +91,7 @@ def holds(
         log_p = servers * math.log(offered) - offered - math.lgamma(servers + 1)
         if math.log(2) + log_p - math.log1p(-offered / servers) <= math.log(tail):
             return True
-    return late_probability(servers, offered, service_s, wait_s, variability) <= tail
+    return late_probability(servers, offered, service_s, wait_s) <= tail
 
 
 def replicas_by_rate(peak_per_s: float, replica_per_s: float, cap: float) -> int:
@@ -107,25 +100,15 @@ def replicas_by_rate(peak_per_s: float, replica_per_s: float, cap: float) -> int
 
 
 def replicas_by_waiting(
-    peak_per_s: float, service_s: float, slots: int, wait_s: float, tail: float,
-    variability: float = 1.0,
-) -> int:  # fmt: skip
+    peak_per_s: float, service_s: float, slots: int, wait_s: float, tail: float
+) -> int:
     """Return the fewest replicas of ``slots`` each at which at most ``tail`` wait too long."""
     offered = peak_per_s * service_s
-    low = max(1, math.floor(offered / slots))
-    high = low
-
-    def enough(count: int) -> bool:
-        return holds(count * slots, offered, service_s, wait_s, tail, variability)
-
-    while not enough(high):
-        low, high = high, high * 2
-        if high > MOST_REPLICAS:
-            return high
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return high
+    least = max(1, math.floor(offered / slots))
+    return least + bisect_left(
+        range(least, max(2 * least, MOST_REPLICAS)), True,
+        key=lambda count: holds(count * slots, offered, service_s, wait_s, tail),
+    )  # fmt: skip
 
 
 def replicas_at_peak(
@@ -149,7 +132,6 @@ def plan(
     wait_s: float,
     tail: float,
     spares: int = 0,
-    variability: float = 1.0,
 ) -> Plan:
     """Return the replicas that carry a peak: the more of the two rules, and spares on top.
 
@@ -171,20 +153,20 @@ def plan(
         Replicas that may be down while the rest still holds the service level.
     """
     by_rate = replicas_by_rate(peak_per_s, replica_per_s, cap)
-    by_waiting = replicas_by_waiting(peak_per_s, service_s, slots, wait_s, tail, variability)
+    by_waiting = replicas_by_waiting(peak_per_s, service_s, slots, wait_s, tail)
     replicas, offered = max(by_rate, by_waiting), peak_per_s * service_s
     servers = replicas * slots
     return Plan(
         replicas=replicas, spares=spares, by_rate=by_rate, by_waiting=by_waiting, offered=offered,
         slots=servers, wait_probability=erlang_c(servers, offered),
-        late_probability=late_probability(servers, offered, service_s, wait_s, variability),
+        late_probability=late_probability(servers, offered, service_s, wait_s),
         busy=offered / servers,
     )  # fmt: skip
 
 
 def carried_per_s(
     replicas: int, *, replica_per_s: float, service_s: float, slots: int, cap: float, wait_s: float,
-    tail: float, variability: float = 1.0,
+    tail: float,
 ) -> float:  # fmt: skip
     """Return the highest peak, in requests per second, that ``replicas`` carry by both rules."""
     top = replicas * replica_per_s * cap
@@ -192,7 +174,7 @@ def carried_per_s(
     low, high = 0.0, min(top, servers / service_s)
 
     def enough(rate: float) -> bool:
-        return late_probability(servers, rate * service_s, service_s, wait_s, variability) <= tail
+        return late_probability(servers, rate * service_s, service_s, wait_s) <= tail
 
     if enough(high):
         return high

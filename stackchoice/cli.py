@@ -51,8 +51,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
 
 #: What typer raises for a wrong word on the command line; it exports only the special cases.
 UsageError: Any = typer.BadParameter.__bases__[0]
-#: Longer than any error; a path or a name of megabytes is cut.
-MAX_ERROR = 4000
 #: The status of a command that Ctrl-C ended.
 STOPPED = 130
 

@@ -125,11 +125,16 @@ def _serving(scenario: Scenario, point: Point) -> bool:
     return scenario.workload.purpose == "serving" and point["workload.users"] != 1
 
 
+def given_fte(point: Point) -> float | None:
+    """Return the full-time engineers that the team can give to it; None where nobody said."""
+    engineers, share = point["team.engineers"], point["team.ops_share_each"]
+    return engineers * share if engineers is not None and share is not None else None
+
+
 def ops(scenario: Scenario, point: Point, facts: Facts) -> Ops:
     """Weigh the team against serving by itself: what is no :func:`vetoed` may be thin cover."""
     found = duties(scenario)
-    engineers, share = point["team.engineers"], point["team.ops_share_each"]
-    team = engineers * share if engineers is not None and share is not None else None
+    engineers, team = point["team.engineers"], given_fte(point)
     thin = []
     if _serving(scenario, point):
         thin = [f"nobody {d.text}" for d in found if d.status == "nobody"]

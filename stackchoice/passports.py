@@ -6,8 +6,7 @@ from pathlib import Path
 
 from stackchoice.compare import Comparison, compare
 from stackchoice.compare.metrics import Slo
-from stackchoice.confirm.kept import load_passport, read_bounded, save_passport
-from stackchoice.confirm.passport import Passport, PassportError
+from stackchoice.confirm.passport import Passport, PassportError, read_bounded
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.place import data_dir
@@ -52,7 +51,7 @@ def load_arms(names: Sequence[str | Path]) -> list[Passport]:
     for name in names:
         path = find(name)
         if '"stackchoice-passport/' in read_bounded(path, "give a passport")[:4096]:
-            arms.append(load_passport(path))
+            arms.append(Passport.load(path))
         else:
             arms += import_results(path)
     return arms
@@ -139,7 +138,7 @@ def import_file(
                 "for another folder"
             )
     seen = ANYTHING if replace else None
-    return [(p, save_passport(p, file, read=seen)) for p, file in zip(found, files, strict=True)]
+    return [(p, p.save(file, read=seen)) for p, file in zip(found, files, strict=True)]
 
 
 def read_declared(pairs: Sequence[str]) -> dict[str, object]:

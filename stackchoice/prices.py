@@ -4,6 +4,7 @@ Read offline and only when asked for. A list that disagrees is shown beside ours
 nothing; one that does not know an offer says nothing about it, and never a zero.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Literal
@@ -79,10 +80,11 @@ def quotes(facts: Facts, model_id: str, on: date) -> tuple[list[Quote], str]:
     return [], f"{label} lists none of the offers under these names"
 
 
-def _compared(seller: Seller, offer: Offer, theirs: Any, when: datetime, label: str) -> list[Quote]:
+def _compared(
+    seller: Seller, offer: Offer, theirs: Any, when: datetime, label: str
+) -> Iterator[Quote]:
     listed = theirs.get_prices(when)
     by_hour = _moves_within_a_day(theirs)
-    rows = []
     for key, (charge, field) in CHARGES.items():
         ours: Decimal | None = getattr(offer.price, field)
         their: Any = getattr(listed, key, None)
@@ -94,16 +96,12 @@ def _compared(seller: Seller, offer: Offer, theirs: Any, when: datetime, label: 
         notes = ["first tier"] if tiered else []
         if by_hour:
             notes.append("theirs moves with the hour; at noon UTC here")
-        rows.append(
-            Quote(
-                seller=seller.name, sold_as=offer.sold_as, charge=charge, ours=ours,
-                ours_source=offer.price.source.label, ours_as_of=offer.price.starts,
-                theirs=their, theirs_source=label,
-                verdict=_verdict(ours, their, PACKAGE in offer.price.source.label),
-                note="; ".join(notes),
-            )
+        yield Quote(
+            seller=seller.name, sold_as=offer.sold_as, charge=charge, ours=ours, theirs=their,
+            ours_source=offer.price.source.label, ours_as_of=offer.price.starts,
+            theirs_source=label, note="; ".join(notes),
+            verdict=_verdict(ours, their, PACKAGE in offer.price.source.label),
         )  # fmt: skip
-    return rows
 
 
 def _verdict(ours: Decimal | None, theirs: Decimal | None, copied: bool) -> Verdict:

@@ -5,6 +5,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+#: Small matrices: two threads of BLAS for each of two workers mostly wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from stackchoice import decide, load_facts, load_scenario
 from stackchoice.scenario import Scenario, parse_scenario
 

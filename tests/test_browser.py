@@ -107,7 +107,7 @@ def test_start_follows_its_form_and_keeps_it(notebook, changed, facts):
     notebook.type("Users", "200 people")
     refusal = panel.get_by_role("alert")
     refusal.wait_for()
-    assert re.search(r"workload\.users.*'200 people'", refusal.inner_text())
+    assert re.search(r"users: '200 people'", refusal.inner_text())
     assert verdict in panel.locator(".verdict").inner_text()
     again(notebook)
     panel.locator(".verdict", has_text=verdict).wait_for()
@@ -270,6 +270,46 @@ def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(noteb
     again(notebook)
     one.wait_for()
     assert panel.get_by_label("Printed concurrency", exact=True).input_value() == "6.70"
+
+
+@pytest.mark.parametrize(
+    ("notebook", "label", "text", "said", "mended"),
+    [
+        ("00_start.ipynb", "Users", "200 people", "users: '200 people' is wrong", ("Users", "80")),
+        ("01_hardware_fit.ipynb", "Devices", "many", "no whole number", ("Devices", "2")),
+        ("02_workload_shape.ipynb", "Request log (path)", "/nowhere.jsonl", "cannot be read",
+         ("Published workload", "")),
+        ("03_ops_and_cost.ipynb", "Own quote (USD an hour)", "cheap", "'cheap' is wrong",
+         ("Own quote (USD an hour)", "3")),
+        ("05_confirmation.ipynb", "Requests", "many", "no whole number", ("Requests", "2")),
+    ],
+    indirect=["notebook"], ids=lambda value: value.partition(".")[0] if ".ipynb" in value else "",
+)  # fmt: skip
+def test_a_refusal_stands_beside_its_field_until_a_good_value(notebook, label, text, said, mended):
+    page, panel = notebook.page, notebook.panel(label)
+    field, answer = panel.get_by_label(label, exact=True), panel.locator("table")
+    place = panel.locator(".sc-field", has=field)
+    before = answer.all_inner_texts()
+    top = field.evaluate("field => field.getBoundingClientRect().bottom")
+    notebook.type(label, text)
+    refusal = place.get_by_role("alert")
+    refusal.wait_for()
+    notebook.settle()
+    assert said in refusal.inner_text()
+    assert panel.get_by_role("alert").count() == 1
+    assert field.evaluate("field => field === document.activeElement"), "the focus stayed"
+    read_with_it = page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert read_with_it.inner_text() == refusal.inner_text()
+    below = refusal.evaluate("text => text.getBoundingClientRect().top") - top
+    assert 0 <= below < 24, "directly below the field"
+    assert answer.all_inner_texts() == before
+    assert barred(page, OUTPUTS) == []
+    other, value = mended
+    if panel.get_by_label(other, exact=True).evaluate("field => field.tagName") == "SELECT":
+        panel.get_by_label(other, exact=True).select_option(value)
+    else:
+        notebook.type(other, value)
+    refusal.wait_for(state="detached")
 
 
 @opens("report.ipynb")

@@ -66,7 +66,7 @@ def test_the_chosen_capacity_is_the_engines_own(json_chat):
     own = next(c for c in json_chat.candidates if c.option == "SGLang")
     assert own.live_sequences == 17
     assert "own admission" in own.reason
-    assert any(step.rule == "admission-token_pool" for step in json_chat.trace)
+    assert any(step.rule == "admission-token-pool" for step in json_chat.trace)
 
 
 def test_the_worked_case_points_at_sglang_by_rule_and_recommends_managed_on_conditions(json_chat):

@@ -47,7 +47,6 @@ def test_it_serves_inside_the_block_and_is_gone_after(
         pid = engine.pid
         assert engine.endpoint.is_loopback
         assert engine.endpoint.model == "SmolLM2-135M-Instruct.Q4_1"
-        assert engine.peak_memory_bytes() > 50_000_000
         assert "listening" in engine.log_tail()
         identity = engine.identity()
     assert not psutil.pid_exists(pid)

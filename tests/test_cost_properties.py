@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stackchoice.cost import Volume, break_even, crossover, metered_usd
+from stackchoice.cost.breakeven import gain_that_pays, saved_usd
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile
 from stackchoice.cost.machines import annuity, owned, rent, stepped_hours
-from stackchoice.cost.people import gain_that_pays, saved_usd
 from stackchoice.cost.tokens import banded, charges
 from stackchoice.facts import Evidence, Source
 from stackchoice.facts.prices import TokenPrice
@@ -105,13 +105,14 @@ def test_what_is_not_cached_does_not_round_below_nothing():
 
 SERVER = {
     "price": some_money, "residual_share": share, "installation": money,
-    "life": st.integers(1, 120), "horizon": st.integers(1, 120), "rate_per_year": share,
-    "maintenance_share": share, "kw": st.decimals(0, 100, places=2),
-    "pue": st.decimals(1, 3, places=2), "usd_per_kwh": share, "hours": st.integers(1, 744),
-    "hosting_usd_per_kw": st.decimals(0, 1000, places=1), "facilities": money,
+    "server_life_months": st.integers(1, 120), "horizon": st.integers(1, 120),
+    "capital_rate_per_year": share, "maintenance_share_per_year": share,
+    "kw": st.decimals(0, 100, places=2), "pue": st.decimals(1, 3, places=2),
+    "usd_per_kwh": share, "hours_per_month": st.integers(1, 744),
+    "hosting_usd_per_kw_month": st.decimals(0, 1000, places=1), "facilities": money,
 }  # fmt: skip
 #: What lowers a bill when it rises: a better resale, a longer life; a later close lowers the book.
-RELIEF = {"residual_share", "life", "horizon"}
+RELIEF = {"residual_share", "server_life_months", "horizon"}
 
 
 @given(st.fixed_dictionaries(SERVER), st.sampled_from(sorted(set(SERVER) - RELIEF)), st.booleans())

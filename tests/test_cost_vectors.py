@@ -11,10 +11,14 @@ from stackchoice.cost.breakeven import (
     capacity_mtok,
     change_needed,
     fixed_volume,
+    fte_that_pays,
+    gain_that_pays,
     input_equal,
     payback_months,
     price_equal,
+    saved_usd,
     utilisation,
+    whole_gain_that_pays,
 )
 from stackchoice.cost.hybrid import best_base, hybrid_usd, load_profile, slice_usd
 from stackchoice.cost.machines import (
@@ -24,12 +28,6 @@ from stackchoice.cost.machines import (
     owned,
     rent,
     stepped_hours,
-)
-from stackchoice.cost.people import (
-    fte_that_pays,
-    gain_that_pays,
-    saved_usd,
-    whole_gain_that_pays,
 )
 from stackchoice.cost.tokens import banded, charge_usd, charges
 from stackchoice.facts import Evidence, Source
@@ -70,9 +68,10 @@ class TestVectors:
     def test_an_owned_server_with_its_people(self, n):
         """Eight A100 over 36 of 48 months: published as 12,397 USD."""
         parts = owned(
-            price=n("160000"), residual_share=n("0.2"), installation=n("11200"), life=n("48"),
-            horizon=n("36"), rate_per_year=n("0.08"), maintenance_share=n("0.05"), kw=n("3.65"),
-            pue=n("1.4"), usd_per_kwh=n("0.12"), hours=n("730"), facilities=n("1700"),
+            price=n("160000"), residual_share=n("0.2"), installation=n("11200"),
+            server_life_months=n("48"), horizon=n("36"), capital_rate_per_year=n("0.08"),
+            maintenance_share_per_year=n("0.05"), kw=n("3.65"), pue=n("1.4"),
+            usd_per_kwh=n("0.12"), hours_per_month=n("730"), facilities=n("1700"),
         )  # fmt: skip
         people, once = 18000 / 4, 50000 / 36
         total = sum(np.asarray(part, dtype=float) for part in parts.values()) + people + once
@@ -113,9 +112,10 @@ class TestVectors:
 
     def test_the_worked_cases_own_card(self, n):
         parts = owned(
-            price=n("48000"), residual_share=n("0.2"), installation=n("3900"), life=n("48"),
-            horizon=n("48"), rate_per_year=n("0.08"), maintenance_share=n("0.05"), kw=n("1.15"),
-            pue=n("1.54"), usd_per_kwh=n("0.1256"), hours=n("730"), hosting_usd_per_kw=n("196"),
+            price=n("48000"), residual_share=n("0.2"), installation=n("3900"),
+            server_life_months=n("48"), horizon=n("48"), capital_rate_per_year=n("0.08"),
+            maintenance_share_per_year=n("0.05"), kw=n("1.15"), pue=n("1.54"),
+            usd_per_kwh=n("0.1256"), hours_per_month=n("730"), hosting_usd_per_kw_month=n("196"),
         )  # fmt: skip
         same(parts["depreciation"], (38400 + 3900) / 48)
         same(parts["capital"], (51900 + 9600) / 2 * 0.08 / 12)

@@ -216,9 +216,3 @@ def test_the_texts_say_it_all(facts, json_chat, decision):
     assert "by itself it makes the answer" in comparison_text(pair)
     rows = over_releases(load_scenario("json-chat"), facts, "vllm")
     assert "0.33.0 (2026-11-02)" in releases_text("vLLM", rows)
-
-
-def test_frames_of_a_defence(json_chat):
-    table = json_chat.tornado_frame()
-    assert {"option", "input", "usd_at_low", "usd_at_high", "swing_usd"} <= set(table.columns)
-    assert json_chat.shares_frame()["share"].sum() == pytest.approx(1)

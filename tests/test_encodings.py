@@ -30,13 +30,6 @@ def test_block_formats_store_a_scale_per_block(values, scale_bits, ids):
         assert e.stored_bits.value == e.weight_bits + scale_bits / values
 
 
-def test_free_groups_ask_for_their_size():
-    assert ENCODINGS["int4_a16"].bits_at(128) == 4 + 16 / 128
-    assert ENCODINGS["int4_a16"].bits_at() is None
-    assert ENCODINGS["mlx_affine_4"].bits_at(64) == 4 + (16 + 16) / 64
-    assert ENCODINGS["exl3"].bits_at(128) is None
-
-
 def test_gguf_types_have_the_sizes_of_the_gguf_package():
     sizes = {t.name.lower(): 8 * size / block for t, (block, size) in GGML_QUANT_SIZES.items()}
     ours = {k.removeprefix("gguf_"): e for k, e in ENCODINGS.items() if k.startswith("gguf_")}

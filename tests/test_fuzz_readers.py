@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from stackchoice import load_facts, load_scenario
 from stackchoice.confirm import Passport
 from stackchoice.confirm.canary import load_canaries
-from stackchoice.confirm.kept import load_passport
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import data_dir
 from stackchoice.facts.yaml import read_facts, read_yaml
@@ -75,7 +74,7 @@ READERS = {
     "facts": Reader(read_facts, (".yaml",), (DATA / "links.yaml").read_bytes()),
     "canaries": Reader(lambda p: load_canaries(str(p), "m"), (".yaml",),
                        (DATA / "canaries" / "basic.yaml").read_bytes(), load_canaries),
-    "passport": Reader(Passport.load, (".json",), PASSPORT, load_passport),
+    "passport": Reader(Passport.load, (".json",), PASSPORT, Passport.load),
     "arms": Reader(lambda p: load_arms([p]), (".json",), PASSPORT, load_arms),
     "import": Reader(lambda p: import_file(p, replace=True),
                      (".json", ".jsonl", ".csv", ".md", ".txt"), BENCH, import_file),

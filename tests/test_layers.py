@@ -168,6 +168,14 @@ class TestLatent:
         layout = cache_layout({**MLA, "indexer_types": types})
         assert layout.kv_bytes_per_token == 78 * 576 * 2 + 21 * 132
 
+    def test_shared_indexers_by_schedule(self):
+        """GLM-5.2's schedule (every fourth from the third on) is the list that it prints too."""
+        types = ["full"] * 3 + ["shared", "shared", "shared", "full"] * 18 + ["shared"] * 3
+        letters = "".join("F" if kind == "full" else "S" for kind in types)
+        for said in ({"index_topk_freq": 4, "index_skip_topk_offset": 3},
+                     {"index_topk_pattern": letters}):  # fmt: skip
+            assert cache_layout({**MLA, **said}) == cache_layout({**MLA, "indexer_types": types})
+
     def test_a_release_that_expands_the_latent(self):
         plain = {k: v for k, v in MLA.items() if not k.startswith("index")}
         layout = cache_layout(plain, "f16", expand_latent=True)
@@ -219,10 +227,20 @@ class TestRecurrent:
         )
         assert two - one == 23 * (64 * 64 + 2 * 8 * 128) * 2
 
-    def test_a_state_type_that_nobody_states_is_unknown(self):
+    def test_a_state_type_that_nobody_states_is_the_reference_code_s(self):
+        """Run in Transformers 5.24.0 in bfloat16: float32 states, bfloat16 columns.
+
+        mamba2 by its defaults: 64 layers, 128 heads of 64 x 128, 10,240 channels of 4 columns.
+        """
         silent = {k: v for k, v in NEMOTRON.items() if k != "mamba_ssm_cache_dtype"}
+        assert cache_layout(silent) == cache_layout(NEMOTRON)
+        mamba2 = {
+            "model_type": "mamba2", "num_hidden_layers": 64, "hidden_size": 4096, "num_heads": 128,
+            "head_dim": 64, "state_size": 128, "n_groups": 8, "conv_kernel": 4, "dtype": "bfloat16",
+        }  # fmt: skip
+        assert cache_layout(mamba2).state_bytes_per_sequence == 273_678_336
         with pytest.raises(UnknownCacheError, match="which type"):
-            cache_layout(silent)
+            cache_layout(silent, state=StateLayout(silent_dtype="unread"))
 
     def test_devices_share_the_state_heads(self):
         whole, half = (
@@ -428,8 +446,8 @@ def test_a_lightning_state_is_a_square_matrix_a_head_without_convolution():
     config = PUBLISHED["attn_type_list"][0]
     layout = cache_layout(config, "bfloat16", state=StateLayout(state_dtype="float32"))
     assert layout.state_bytes_per_sequence == 70 * 64 * 128 * 128 * 4
-    with pytest.raises(UnknownCacheError, match="in which type"):
-        cache_layout(config, "bfloat16")
+    own = cache_layout({**config, "dtype": "bfloat16"})  # as the class in Transformers keeps it
+    assert own.state_bytes_per_sequence == 70 * 64 * 128 * 128 * 2
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_unknown_values_are_listed_as_unknown(decision, facts):
     groups = by_class(numbers(decision, facts))
     assert all(row.value == UNKNOWN for row in groups[UNKNOWN])
     assert all(row.value != UNKNOWN for name in CLASSES for row in groups[name])
-    assert "workload: shared prefix tokens" in [row.what for row in groups[UNKNOWN]]
+    assert "shared prefix (tokens)" in [row.what for row in groups[UNKNOWN]]
 
 
 def test_reported_numbers_name_source_and_date(decision, facts):

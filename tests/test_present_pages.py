@@ -196,7 +196,7 @@ def test_a_panel_compares_with_another_scenario(facts):
     panel = ScenarioPanel(load_scenario("json-chat"), facts)
     panel.set("workload.users", "80")
     panel.compare()
-    assert "workload: users" in panel.view.value
+    assert '<th scope="row">users</th>' in panel.view.value
     panel.other.value = "no-such-case"
     panel.compare()
     assert 'role="alert"' in panel.form.places["other"].value

@@ -4,7 +4,16 @@ from datetime import date
 
 import pytest
 
-from stackchoice.present.text import age_mark, both_units, interval, label, number, usd, volume
+from stackchoice.present.text import (
+    age_mark,
+    both_units,
+    canary,
+    interval,
+    number,
+    usd,
+    volume,
+)
+from stackchoice.scenario.words import label
 
 FUTURE = "dated in the future"
 
@@ -25,8 +34,11 @@ FUTURE = "dated in the future"
         (volume(None), "never"),
         (volume(3275.2), "3,275 M tokens a month"),
         (volume(0.396), "0.396 M tokens a month"),
-        (label("workload.peak_factor"), "workload: peak factor"),
-        (label("workload.ttft_p99_s"), "workload: TTFT p99 (s)"),
+        (label("workload.peak_factor"), "peak over mean (factor)"),
+        (label("assumed.ops_fte_owned"), "operations work, owned (engineers)"),
+        (label("workload.input_distribution"), "input distribution"),
+        (canary("needle-10"), "needle-10: finds a number in a long text"),
+        (canary("one of my own"), "one of my own"),
     ],
 )
 def test_values_are_put_into_words(shown, expected):

@@ -9,7 +9,6 @@ import gguf
 import pytest
 from checkpoints import (
     DENSE,
-    add_tensor,
     fp8_blocks,
     header,
     plain_parts,
@@ -154,18 +153,6 @@ class TestGguf:
         assert found.lengths == {"tokenizer.ggml.tokens": 9000, "numbers": 9000}
         assert found.metadata["short"] == [1, 2, 3]
         assert found.metadata["after"] == "seen"
-
-    def test_big_endian_files_are_read(self, tmp_path, types):
-        writer = gguf.GGUFWriter(str(tmp_path / "m.gguf"), "llama", endianess=gguf.GGUFEndian.BIG)
-        writer.add_block_count(3)
-        add_tensor(writer, "token_embd.weight", 256, 8, "F32")
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        found = gguf_reader.read_header(tmp_path / "m.gguf", types)
-        assert found.metadata["llama.block_count"] == 3
-        assert found.tensors[0].shape == (256, 8)
 
     @pytest.mark.parametrize(
         ("change", "says"),

@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
-from stackchoice import dump_scenario, load_facts, load_scenario, save_scenario
+from stackchoice import decide, dump_scenario, load_facts, load_scenario, save_scenario
+from stackchoice.choose.draws import assumed_ranges
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, data_dir
-from stackchoice.scenario import Input, ends, likely_point, parse_scenario
+from stackchoice.present.fields import FIELDS
+from stackchoice.scenario import Input, ends, likely_point, parse_scenario, scenario_inputs
+from stackchoice.scenario.words import LABELS
 
 GOOD = """\
 name: x
@@ -161,3 +165,27 @@ def _folder(kept=[]):  # noqa: B006 - one folder for all examples
     if not kept:
         kept.append(tempfile.mkdtemp())
     return kept[0]
+
+
+def test_every_input_and_every_assumed_range_has_words(facts):
+    """A tornado, a form and a report call a quantity by the same words."""
+    every = [*scenario_inputs(load_scenario("json-chat")),
+             *(f"assumed.{key}" for key in assumed_ranges(facts)),
+             *FIELDS]  # fmt: skip
+    assert [path for path in every if path not in LABELS] == []
+
+
+@pytest.mark.parametrize("key", ["regions_allowed", "licences_acceptable"])
+def test_what_is_allowed_may_be_a_list_or_not_known(key, changed, facts):
+    """Not known is a condition and ends nothing; a text is neither and is refused."""
+    path = f"constraints__{key}"
+    for spelt in ("not known", "?"):
+        unknown = changed("json-chat", **{path: spelt})
+        assert getattr(unknown.constraints, key) == "not known"
+        assert parse_scenario(YAML(typ="safe").load(dump_scenario(unknown))) == unknown
+        found = decide(unknown, facts)
+        assert found.recommended == decide(changed("json-chat"), facts).recommended
+        asked = [text for c in found.candidates for text in c.unknown]
+        assert any("in which regions" in text or "which licences" in text for text in asked)
+    with pytest.raises(ScenarioError, match=r"'EU' is no list; write one, such as \[EU\]"):
+        changed("json-chat", **{path: "EU"})

@@ -133,7 +133,7 @@ def test_no_wrong_answer_is_confident(public):
 
 def test_the_command_prints_both_forms():
     path = str(data_dir() / "cases.jsonl")
-    text = CliRunner().invoke(app, ["score", path])
+    text = CliRunner().invoke(app, ["score"])
     assert text.exit_code == 0
     assert "kv_bytes_per_token" in text.output
     found = json.loads(CliRunner().invoke(app, ["score", path, "--json"]).output)

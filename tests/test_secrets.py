@@ -21,9 +21,15 @@ from odd_server import DONE, STREAM_HEAD, USAGE, Body, OddServer, Piece, chunk, 
 from stackchoice.confirm import Endpoint, Plan, Progress, confirm
 from stackchoice.confirm.command_engine import CommandEngine
 from stackchoice.errors import EndpointError, EngineError
+from stackchoice.facts import load_facts
+from stackchoice.facts.secrets import without_keys
 from stackchoice.load.reading import read_sample
 from stackchoice.load.redact import redacted, without_secrets
 from stackchoice.load.wire import Exchange
+from stackchoice.logs import read_log_by_name
+from stackchoice.present.logs import log_table
+from stackchoice.present.logtext import describe_log
+from stackchoice.read.log_reader import read_log
 
 KEY = "sk-planted/0815-ABCDEFGH+xyz=="
 PIECES = [KEY[i : i + 5] for i in range(0, len(KEY), 5)]
@@ -228,3 +234,57 @@ def test_only_the_named_endpoint_is_asked(tmp_path: Path, monkeypatch: pytest.Mo
         ):
             confirm(Endpoint(base_url=server.url, model="odd"), plan=Plan(requests=3, floor=False))
         assert other.visits == 0
+
+
+#: As engines and people write them; what is named like a key and is none stays.
+GIVEN = [
+    "+ vllm serve Q/Q --api-key {} --hf-token={} --max-num-seqs 8192 --tokenizer Q/Qwen3",
+    "args: {'api_key': ['{}'], 'hf_token': '{}', 'password': '{}', 'tokenizer': 'Q/Qwen3'} 8192",
+    "args: {'extra': \"{'token': '{}'}\", 'max_num_batched_tokens': 8192, 'tokenizer': 'Q/Qwen3'}",
+    "Namespace(api_key='{}', admin_api_key={}, max_num_tokens=8192, tokenizer='Q/Qwen3')",
+    "HF_TOKEN={} max_num_tokens=8192, Authorization: Bearer {}, tokenizer='Q/Qwen3'",
+    "https://user:{}@host:8000/v1 max_num_batched_tokens=8192 tokenizer='Q/Qwen3'",
+]
+
+
+@pytest.mark.parametrize("text", GIVEN)
+def test_what_a_text_calls_a_key_is_taken_out_of_it(text):
+    said = without_keys(text.replace("{}", KEY))
+    assert "planted" not in said
+    assert "8192" in said
+    assert "Q/Qwen3" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["print_info: EOS token        = 128009 '<|eot_id|>'", "token=None, api_key=null",
+     "token throughput: 1,234 tokens per second", "http://host:8000/v1/models", "max_tokens: 4096",
+     "(Worker_TP0 pid=447) GPU KV cache size: 364,000 tokens, key heads: 8"],
+)  # fmt: skip
+def test_what_is_no_key_stays(text):
+    assert without_keys(text) == text
+
+
+def test_a_key_in_the_command_line_of_a_log_is_shown_by_nobody(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    log.write_text(
+        f"+ vllm serve Qwen/Qwen3-8B --api-key {KEY}\n"
+        "INFO 09-01 10:00:00 [api_server.py:1896] vLLM API server version 0.11.0\n"
+        "INFO 09-01 10:00:00 [utils.py:233] non-default args: {'model': 'Qwen/Qwen3-8B', "
+        f"'api_key': ['{KEY}'], 'hf_token': '{KEY}', 'max_model_len': 4096}}\n"
+        "INFO 09-01 10:00:10 [gpu_worker.py:298] Available KV cache memory: 50.00 GiB\n"
+    )
+    reading = read_log(log, load_facts().memory)
+    assert reading.boots[0].settings["max_model_len"] == 4096
+    table = log_table(read_log_by_name(log))._repr_mimebundle_()["text/html"]
+    assert "50" in table
+    assert "planted" not in table + describe_log(reading) + reading.model_dump_json()
+
+
+def test_a_key_in_a_swept_command_is_not_kept(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c 'import sys; print(sys.argv); {{port}} {{k}}' --api-key {KEY}"
+    found = run(tmp_path, "sweep", "--command", command, "--knob", "k=1,2", "--model", "m",
+                "--no-floor")  # fmt: skip
+    assert found.returncode == 2
+    kept = "".join(p.read_text("utf-8") for p in tmp_path.rglob("*") if p.is_file())
+    assert "planted" not in kept + found.stdout + found.stderr

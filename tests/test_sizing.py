@@ -117,7 +117,7 @@ def test_layers_split_over_devices_add_their_memory_up(facts):
     state = 36 * (64 * 128 * 128 * 4 + (2 * 16 * 128 + 64 * 128) * 3 * 4)
     taken = workspaces_of(
         model.config.value, facts.machines["h200_sxm"], devices=8, facts=facts,
-        weights_bytes=row.weights_bytes, engines=["llama.cpp"],
+        weights_bytes=row.weights_bytes,
     )["llama.cpp"].value  # fmt: skip
     pool = row.memory_bytes - row.weights_bytes - taken
     assert live["llama.cpp"] == pool // (32_768 * 24_576 + state)

@@ -10,7 +10,7 @@ from stackchoice.facts.records import SEEN_BY
 from stackchoice.fit.admission import admit, launch
 from stackchoice.fit.memory import GIB, usable_bytes
 from stackchoice.fit.path.support import caught_up
-from stackchoice.fit.sweep import STATUS, sweep, tally
+from stackchoice.fit.sweep import STATUS, sweep
 from stackchoice.fit.workspace import Start, workspace
 
 MODELS = ["Qwen/Qwen3.8-27B", "meta-llama/Llama-3.1-8B", "openai/gpt-oss-20b",
@@ -28,7 +28,7 @@ def test_every_candidate_stands_once(swept, facts):
     releases = sum(len(e.releases) for e in facts.engines.values())
     artifacts = sum(len(facts.models[m].artifacts) for m in MODELS)
     assert len(swept) == artifacts * len(swept.machines) * releases * 2
-    assert sum(count for _, count in tally(swept)) == len(swept)
+    assert set(swept.status) <= set(range(len(STATUS)))
 
 
 def test_the_shared_answer_is_the_single_one(swept, facts):

@@ -32,6 +32,7 @@ from stackchoice.workshop import (
     passport_lines,
     questions,
     run,
+    wheelhouse,
 )
 from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.asked import load_questions
@@ -383,6 +384,24 @@ def test_the_wheelhouse_holds_the_package_and_the_pinned_engine(tmp_path):
     assert engine[-2:] == [f"{n}=={v}" for n, v in Pins.read().packages.items()]
     with pytest.raises(EngineError, match="no checkout"):
         commands(tmp_path, tmp_path)
+
+
+def test_a_wheelhouse_that_fails_half_way_gets_no_wheel(tmp_path, monkeypatch, capfd):
+    """pip writes wheels in place, so it writes elsewhere, and they come whole at the end."""
+    steps = ["import sys; open(sys.argv[1] + '/a.whl', 'w').write('a')", "raise SystemExit(1)"]
+
+    def pip(root, folder):
+        return [[sys.executable, "-c", step, str(folder)] for step in steps]
+
+    monkeypatch.setattr(wheelhouse, "commands", pip)
+    monkeypatch.setattr(sys, "argv", ["wheelhouse", str(tmp_path / "w")])
+    with pytest.raises(SystemExit, match="pip failed"):
+        wheelhouse.main()
+    assert list(tmp_path.iterdir()) == []
+    steps.pop()
+    wheelhouse.main()
+    assert {p.name: p.read_text() for p in (tmp_path / "w").iterdir()} == {"a.whl": "a"}
+    assert "1 wheels" in capfd.readouterr().out
 
 
 def test_the_engine_installs_from_a_folder_and_never_asks_the_index(tmp_path, monkeypatch):

@@ -76,16 +76,12 @@ def against(one: Scenario, two: Scenario, facts: Facts) -> Comparison:
     for section, key, before, after in _differences(_tree(one), _tree(two)):
         name = f"{section}.{key}" if key else section
         try:
-            moved = decide(_with(one, section, key, after), facts)
+            moved, note = decide(_with(one, section, key, after), facts), ""
         except ScenarioError as error:
-            changes.append(
-                Change(key=name, before=before, after=after, answer=_answer(first),
-                       changes_answer=False, steps=[], note=f"not possible by itself: {error}")
-            )  # fmt: skip
-            continue
+            moved, note = first, f"not possible by itself: {error}"
         changes.append(
             Change(
-                key=name, before=before, after=after, answer=_answer(moved),
+                key=name, before=before, after=after, answer=_answer(moved), note=note,
                 changes_answer=_answer(moved) != _answer(first),
                 steps=_steps(first.trace, moved.trace),
             )

@@ -59,11 +59,10 @@ def _answered(point: Point) -> BoardRow:
     by: dict[str, list[str]] = {}
     silent = []
     for path, known in point.inputs.items():
-        name = label(path)
         if known.answered_by:
-            by.setdefault(known.answered_by, []).append(name)
+            by.setdefault(known.answered_by, []).append(label(path))
         elif known.value is not None:
-            silent.append(name)
+            silent.append(label(path))
     said = [f"{who}: {', '.join(names)}" for who, names in by.items()]
     rest = f"nobody stands behind: {', '.join(silent)}" if silent else ""
     return BoardRow(

@@ -8,7 +8,7 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.decision import HourListing
 from stackchoice.choose.site import Site
 from stackchoice.choose.traffic import SECONDS_PER_HOUR
-from stackchoice.cost import decimal
+from stackchoice.cost import Purchase, decimal
 from stackchoice.cost.machines import commitment_pays, rent, stepped_hours
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.records import HourPrice, Path
@@ -142,23 +142,6 @@ def _rental(
         devices=count, hours=hours, hours_note=note, discount=discount, evidence=evidence,
         source=source, as_of=as_of,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """``servers`` complete servers to buy. Price, installation and power are of one.
-
-    ``installation_usd`` and ``power_kw`` are the listed ones also at a quote of one's own.
-    """
-
-    servers: int
-    usd: Decimal
-    installation_usd: Decimal
-    devices: int
-    power_kw: Datum[float]
-    evidence: Evidence
-    source: str
-    as_of: str
 
 
 def purchase(case: Case, site: Site, count: int | None = None) -> Purchase | None:

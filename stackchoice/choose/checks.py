@@ -72,7 +72,7 @@ class Standing:
 
 def standing(case: Case, engine: Engine, place: Place) -> Standing:
     """Check licence, software, kernels and memory, in this order, up to the first that fails."""
-    before = [*_licence(case.scenario, engine, place), *_software(engine, place)]
+    before = [*licence_checks(case.scenario, engine, place), *software_checks(engine, place)]
     failed, unknown = first_failure(before)
     if failed:
         return Standing(engine, place, failed, unknown)
@@ -82,12 +82,12 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
             place.model, place.artifact, engine.id, engine.latest.version, place.machine, here.facts
         ),
     )
-    failed, more = first_failure(_kernels(engine, place, path))
+    failed, more = first_failure(kernel_checks(engine, place, path))
     unknown = unknown + more
     if failed:
         return Standing(engine, place, failed, unknown)
     site = admitted(replace(site_of(place, case, engine.id), kernels=path), engine, case)
-    failed, more = first_failure(_memory(case, site))
+    failed, more = first_failure(memory_checks(case, site))
     return Standing(engine, place, failed, unknown + more, site)
 
 
@@ -119,7 +119,7 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
         yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
 
 
-def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
+def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
     if scenario.constraints.licences_acceptable == "not known":
         yield "constraints", None, "which licences are acceptable"
         return
@@ -139,7 +139,7 @@ def _licence(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check
             )  # fmt: skip
 
 
-def _software(engine: Engine, place: Place) -> Iterator[Check]:
+def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
     machine, artifact = place.machine, place.artifact
 
     def fact(holds: bool | None, no: str, may: str, known: Datum[Any] | None) -> Check:
@@ -179,7 +179,7 @@ def _software(engine: Engine, place: Place) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _kernels(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[Check]:
+def kernel_checks(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[Check]:
     """A format without a kernel on this chip does not start, however well it would fit."""
     release = f"{engine.name} {engine.latest.version}"
     if path is None:
@@ -204,7 +204,7 @@ def _kernels(engine: Engine, place: Place, path: KernelPath | None) -> Iterator[
         yield "hardware fit", None, f"how fast the emulated kernels of {release} are"
 
 
-def _memory(case: Case, site: Site) -> Iterator[Check]:
+def memory_checks(case: Case, site: Site) -> Iterator[Check]:
     context, limit = case["workload.context_tokens"], site.model.context_tokens.value
     if context and limit:
         yield (
@@ -318,9 +318,8 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{label(path)} {case[path]:g}" for path in LIMITS
-        if case[path] is not None
-    )  # fmt: skip
+        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
+    )
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)

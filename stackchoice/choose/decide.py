@@ -4,7 +4,7 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
@@ -263,40 +263,35 @@ def _keep(main: Answer) -> Option:
     )  # fmt: skip
 
 
-def _contradictions(case: Case) -> list[str]:
-    found = [
-        f"contradiction: {less} is {case[less]:,}, more than {more} of {case[more]:,}"
-        for less, more in (
-            ("workload.input_tokens", "workload.context_tokens"),
-            ("workload.shared_prefix_tokens", "workload.input_tokens"),
-        )
-        if case.point.known(less, more) and case[less] > case[more]
-    ]
+def _contradictions(case: Case) -> Iterator[str]:
     lengths = ("workload.input_tokens", "workload.output_tokens", "workload.context_tokens")
-    if not found and case.point.known(*lengths):
-        given, written, context = (case[path] for path in lengths)
-        if given + written > context:
-            found.append(
-                f"contradiction: input and output together are {given + written:,} tokens, more "
-                f"than the context of {context:,}"
-            )
+    sent, written, context = lengths
+    pairs = [
+        (less, more) for less, more in ((sent, context), ("workload.shared_prefix_tokens", sent))
+        if case.point.known(less, more) and case[less] > case[more]
+    ]  # fmt: skip
+    for less, more in pairs:
+        yield f"contradiction: {less} is {case[less]:,}, more than {more} of {case[more]:,}"
+    if not pairs and case.point.known(*lengths) and case[sent] + case[written] > case[context]:
+        yield (
+            f"contradiction: input and output together are {case[sent] + case[written]:,} tokens, "
+            f"more than the context of {case[context]:,}"
+        )
     limit = case["money.can_fund_devices"]
-    found += [
-        f"contradiction: {choice.count} x {case.facts.machines[choice.id].name} are candidates, "
-        f"and the team can fund {limit:g}"
-        for choice in case.scenario.candidates.machines
-        if limit is not None and not choice.already_owned and choice.count > limit
-    ]
+    for choice in case.scenario.candidates.machines:
+        if limit is not None and not choice.already_owned and choice.count > limit:
+            name = case.facts.machines[choice.id].name
+            yield (
+                f"contradiction: {choice.count} x {name} are candidates, and the team can fund "
+                f"{limit:g}"
+            )
     named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
     preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)
-    if preset is None or thinking is None or preset.thinking == thinking:
-        return found
-    return [
-        *found,
-        f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
-        f"{named!r} is published for thinking "
-        f"{'on' if preset.thinking else 'off'}",
-    ]
+    if preset is not None and thinking is not None and preset.thinking != thinking:
+        yield (
+            f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
+            f"{named!r} is published for thinking {'on' if preset.thinking else 'off'}"
+        )
 
 
 def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | None) -> list[str]:

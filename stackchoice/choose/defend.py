@@ -1,9 +1,7 @@
 """A decision defended: what its cost hangs on, how far the next answer is, how often it wins."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.case import Case
@@ -13,12 +11,8 @@ from stackchoice.choose.draws import DRAWS, GROUPS, SEED, Shares, assumed_ranges
 from stackchoice.choose.flips import COUNTED, asker, outcome, range_flips, swept
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.datum import Evidence, Record
-from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Scenario, scenario_inputs
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 #: How far beyond what was given the next answer is looked for: a tenth to ten times.
 BEYOND = 10
@@ -62,27 +56,6 @@ class Defence(Record):
     tornados: list[Tornado]
     beyond: list[Flip]
     shares: Shares
-
-    def tornado_frame(self) -> DataFrame:
-        """One row per option and input: the ends of the range and the monthly total there."""
-        return frame(
-            [
-                {"option": t.option, **bar.model_dump(), "swing_usd": bar.swing_usd}
-                for t in self.tornados for bar in t.bars
-            ]
-        )  # fmt: skip
-
-    def shares_frame(self) -> DataFrame:
-        """One row per outcome: the share of draws, and the monthly total in them."""
-        return frame(
-            [
-                {"outcome": name, "share": share,
-                 **{f"usd_{k}": v for k, v in (
-                     self.shares.usd_per_month[name].model_dump(exclude={"draws"}).items()
-                     if name in self.shares.usd_per_month else ())}}
-                for name, share in self.shares.wins.items()
-            ]
-        )  # fmt: skip
 
 
 def defend(

@@ -126,8 +126,7 @@ def monte_carlo(
     return _shares(rows, seed, inner, METHOD.format(
         groups=groups, inner=inner,
         scaled=", ".join(label(name) for _, name in scaled) or "nothing",
-        levels=f"; {', '.join(label(n) for _, n in slow)} at {levels} "
-        "levels" if slow else "",
+        levels=f"; {', '.join(label(name) for _, name in slow)} at {levels} levels" if slow else "",
     ))  # fmt: skip
 
 

@@ -126,23 +126,23 @@ def range_flips(
             edges.append(_edge(ask, path, *further, lambda found: found[0] != base[0]))
         for under, at in edges:
             result = near if at == edges[0][1] else ask(path, at)
+            text = _flip_text(path, known.value, at, _becomes(base, result), span, given)
             found.append(
-                Flip(
-                    input=path, at=_plain(at), under=_plain(under), from_option=_name(base),
-                    to_option=_name(result), within_range=given,
-                    changes_recommendation=result[0] != base[0],
-                    text=_flip_text(path, known.value, at, _becomes(base, result), span, given),
-                    evidence=known.evidence,
-                )
-            )  # fmt: skip
-    if found:
-        return found
-    return [
-        Flip(
-            input=path, at=None, from_option=_name(base), to_option=None, within_range=given,
-            text=f"{label(path)}: nothing from {span} changes the answer", evidence=known.evidence,
-        )
-    ]  # fmt: skip
+                _flip(path, known, base, result, text, at=at, under=under, within_range=given)
+            )
+    text = f"{label(path)}: nothing from {span} changes the answer"
+    return found or [_flip(path, known, base, base, text, within_range=given)]
+
+
+def _flip(
+    path: str, known: Known, base: Outcome, result: Outcome, text: str, *, at: Any = None,
+    under: Any = None, within_range: bool = False,
+) -> Flip:  # fmt: skip
+    return Flip(
+        input=path, at=_plain(at), under=_plain(under), from_option=_name(base), text=text,
+        to_option=None if result == base else _name(result), within_range=within_range,
+        changes_recommendation=result[0] != base[0], evidence=known.evidence,
+    )  # fmt: skip
 
 
 def _probes(path: str, here: Any, side: Any) -> list[Any]:
@@ -189,12 +189,8 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
         f"{label(path)} {_plain(turned)} changes nothing" if same
         else f"if {label(path)} is {_plain(turned)}, {_becomes(base, result)}"
     )  # fmt: skip
-    return Flip(
-        input=path, at=None if same else _plain(turned), under=_plain(known.value),
-        from_option=_name(base), to_option=None if same else _name(result), within_range=False,
-        changes_recommendation=result[0] != base[0],
-        text=text, evidence=known.evidence,
-    )  # fmt: skip
+    at = None if same else turned
+    return _flip(path, known, base, result, text, at=at, under=known.value)
 
 
 def _people_flips(main: Answer) -> list[Flip]:
@@ -214,15 +210,11 @@ def _people_flips(main: Answer) -> list[Flip]:
     same = result[0] == base[0]
     return [
         Flip(
-            input="operations work, assumed",
-            at=None,
-            from_option=_name(base),
-            to_option=None if same else _name(result),
-            changes_recommendation=not same,
-            within_range=True,
+            input="operations work, assumed", at=None, from_option=_name(base),
+            to_option=None if same else _name(result), changes_recommendation=not same,
             text=f"{work} changes nothing" if same
             else f"with {work} the answer becomes {_name(result)}",
-            evidence=Evidence.ASSUMED,
+            within_range=True, evidence=Evidence.ASSUMED,
         )
     ]  # fmt: skip
 

@@ -5,7 +5,7 @@ waits does not see the sum: so an interactive scenario counts only as many seque
 keep its limits, and an engine that carries the peak only beyond that has not won.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,18 +51,10 @@ def under_limits(case: Case, site: Site, end: str) -> UnderLimits | None:
             and (whole is None or prefill_s + decode_s <= whole)
         )
 
-    allowed = _largest(live, keeps)
+    # A step grows with the batch, so all that break a limit stand behind those that keep it.
+    allowed = bisect_left(range(1, live + 1), True, key=lambda batch: not keeps(batch))
     there, peak = site.seconds(flow, end, max(allowed, 1)), flow.peak_per_s
     return UnderLimits(allowed, None if peak is None or there is None else peak * sum(there))
-
-
-def _largest(most: int, keeps: Callable[[int], bool]) -> int:
-    """Return the largest batch up to ``most`` that keeps the limits: a step grows with it."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if keeps(middle) else (low, middle - 1)
-    return low
 
 
 class PeakPlan(Record):

@@ -52,10 +52,10 @@ def nobody_sells(case: Case) -> Candidate:
     wanted, model = case.scenario.candidates.sellers, case.scenario.model.id
     others = len(offers(case))
     if not wanted:
-        there = f"; {others} in the fact base sell it" if others else ""
+        rest = f"; {others} in the fact base sell it" if others else ""
         return Candidate(
             option=OPTION, status="eliminated", question="constraints",
-            reason=f"no seller is a candidate{there}",
+            reason=f"no seller is a candidate{rest}",
         )  # fmt: skip
     whom = "any seller" if wanted == "any" else ", ".join(wanted)
     rest = f"{others} others there sell it" if others else "whether others sell it is unknown"

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 from stackchoice.choose import bills, turning
 from stackchoice.choose.buying import (
-    Purchase,
     Rental,
     devices,
     fte_of,
@@ -24,6 +23,7 @@ from stackchoice.choose.site import ENDS, Site
 from stackchoice.cost import (
     BreakEven,
     CostLine,
+    Purchase,
     Volume,
     decimal,
     metered_usd,

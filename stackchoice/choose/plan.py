@@ -4,6 +4,7 @@ The plan is data: the room that confirms can carry it out, and a limit that was 
 the run cannot be moved after it.
 """
 
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, Decimal
 
 from stackchoice.choose.answer import Answer
@@ -39,7 +40,7 @@ def plan(main: Answer, flips: list[Flip]) -> Plan | None:
     bought = main.bought is not None and main.verdict.option in (MANAGED, None)
     if site is None and not bought:
         return None
-    measure = _own(case, site) if site is not None else []
+    measure = list(_own(case, site)) if site is not None else []
     flipping, why = _what_could_flip(measure, flips)
     return Plan(
         rental=_rental(case.facts, site) if site is not None else None,
@@ -51,48 +52,37 @@ def plan(main: Answer, flips: list[Flip]) -> Plan | None:
     )
 
 
-def _own(case: Case, site: Site) -> list[Limit]:
-    """Return limits of the self-hosted arm: what it must carry, and what was predicted."""
-    found = []
+def _own(case: Case, site: Site) -> Iterator[Limit]:
+    """Yield limits of the self-hosted arm: what it must carry, and what was predicted."""
     flow, there = case.flow, site.replicas_there
     if site.replica is not None and flow.peak_per_s is not None:
         must = flow.peak_per_s / (there * flow.cap)
-        found.append(
-            Limit(
-                figure="requests_per_s", at_once=site.live_sequences,
-                measure=f"requests a second of one replica with {site.live_sequences} at once",
-                unit="requests/s", pass_at_least=must, fail_below=must,
-                predicted=(site.replica.low, site.replica.high), evidence=flow.peak_evidence,
-                derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on "
-                f"{counted(there, 'replica')}, loaded to {flow.cap:.0%}",
-            )
+        yield Limit(
+            figure="requests_per_s", at_once=site.live_sequences,
+            measure=f"requests a second of one replica with {site.live_sequences} at once",
+            unit="requests/s", pass_at_least=must, fail_below=must,
+            predicted=(site.replica.low, site.replica.high), evidence=flow.peak_evidence,
+            derived_from=f"the peak of {flow.peak_per_s:.3g} requests/s on "
+            f"{counted(there, 'replica')}, loaded to {flow.cap:.0%}",
         )  # fmt: skip
     if site.live_sequences:
-        needed = site.needed_at_fast_end, site.needed_concurrency
-        least = max(1, -int(-(needed[0] or 1) / there // 1))
-        found.append(
-            Limit(
-                figure="admitted",
-                measure="sequences that the engine's start says it admits", unit="sequences",
-                pass_at_least=site.live_sequences, fail_below=min(least, site.live_sequences),
-                evidence=site.row.evidence,
-                derived_from="the release's own admission; failing is below what the peak keeps in "
-                "flight at the fast end",
-            )
+        least = max(1, -int(-(site.needed_at_fast_end or 1) / there // 1))
+        yield Limit(
+            figure="admitted", measure="sequences that the engine's start says it admits",
+            unit="sequences", pass_at_least=site.live_sequences,
+            fail_below=min(least, site.live_sequences), evidence=site.row.evidence,
+            derived_from="the release's own admission; failing is below what the peak keeps in "
+            "flight at the fast end",
         )  # fmt: skip
     if site.speed.decode is not None:
         decode = site.speed.decode
-        found.append(
-            Limit(
-                figure="decode_tokens_per_s",
-                measure="decode of one stream", unit="tokens/s", pass_at_least=decode.low,
-                fail_below=decode.low, predicted=(decode.low, decode.high),
-                evidence=decode.evidence,
-                derived_from="the low end of the predicted interval; above the high end the "
-                "prediction is refuted too, to the team's advantage",
-            )
+        yield Limit(
+            figure="decode_tokens_per_s", measure="decode of one stream", unit="tokens/s",
+            pass_at_least=decode.low, fail_below=decode.low,
+            predicted=(decode.low, decode.high), evidence=decode.evidence,
+            derived_from="the low end of the predicted interval; above the high end the "
+            "prediction is refuted too, to the team's advantage",
         )  # fmt: skip
-    return found
 
 
 def _stated(case: Case) -> list[Limit]:
@@ -106,43 +96,38 @@ def _stated(case: Case) -> list[Limit]:
     ]  # fmt: skip
 
 
-def _answers(case: Case) -> list[Limit]:
-    """Return what answers must hold whatever the speed."""
-    found = [
-        Limit(figure="error_share", measure="errors, refusals and cut replies",
-              unit="share of requests",
-              pass_at_most=0.01, fail_above=0.01, evidence=Evidence.ASSUMED,
-              derived_from="one in a hundred, assumed; write your own before the run")
-    ]  # fmt: skip
+def _answers(case: Case) -> Iterator[Limit]:
+    """Yield what answers must hold whatever the speed."""
+    yield Limit(
+        figure="error_share", measure="errors, refusals and cut replies", unit="share of requests",
+        pass_at_most=0.01, fail_above=0.01, evidence=Evidence.ASSUMED,
+        derived_from="one in a hundred, assumed; write your own before the run",
+    )  # fmt: skip
     if case["workload.json_schema"]:
-        found.append(
-            Limit(figure="schema_breaks", measure="replies that break the schema",
-                  unit="replies", pass_at_most=0, fail_above=0, evidence=Evidence.STATED,
-                  derived_from="a schema is a need of this workload")
+        yield Limit(
+            figure="schema_breaks", measure="replies that break the schema", unit="replies",
+            pass_at_most=0, fail_above=0, evidence=Evidence.STATED,
+            derived_from="a schema is a need of this workload",
         )  # fmt: skip
-    return found
 
 
 def _what_could_flip(limits: list[Limit], flips: list[Flip]) -> tuple[str, str]:
     """Return the one measurement that could flip the answer, and why it is that one."""
     for limit in limits:
-        inside = limit.predicted and limit.fail_below is not None
-        if inside and limit.predicted and (
-            limit.predicted[0] < (limit.fail_below or 0) <= limit.predicted[1]
-        ) and limit.measure.startswith("requests"):  # fmt: skip
+        low, high = limit.predicted or (0, 0)
+        if limit.figure == "requests_per_s" and low < (limit.fail_below or 0) <= high:
             return limit.measure, (
-                f"the predicted {limit.predicted[0]:.3g} to {limit.predicted[1]:.3g} "
-                f"{limit.unit} straddle the {limit.fail_below:.3g} that must be carried"
+                f"the predicted {low:.3g} to {high:.3g} {limit.unit} straddle the "
+                f"{limit.fail_below:.3g} that must be carried"
             )
     in_range = [f for f in flips if f.within_range and f.to_option and f.input in FROM_A_LOG]
     ranked = sorted(in_range, key=lambda f: not f.changes_recommendation)
     if ranked:
         found = ranked[0]
-        name = label(found.input)
         which = "" if found.changes_recommendation else (
             "; that is the self-hosted choice, and no single measurement flips the recommendation"
         )  # fmt: skip
-        return f"{name}, from your own log", f"{found.text}{which}"
+        return f"{label(found.input)}, from your own log", f"{found.text}{which}"
     names = limits[0].measure if limits else "the month's bill"
     return names, (
         "no single measurement within the stated ranges flips the answer; this one checks the "
@@ -167,8 +152,7 @@ def _rental(facts: Facts, site: Site) -> Rental:
         return Rental(machine=machine, hours=hours, usd=Decimal(0), usd_cap=Decimal(0),
                       note="already owned: measure on it out of hours")  # fmt: skip
     offers = [
-        p for p in facts.hours
-        if p.machine == site.machine.id and getattr(p, "kind", "on demand") == "on demand"
+        p for p in facts.hours if p.machine == site.machine.id and p.kind == "on demand"
     ]  # fmt: skip
     price = min(offers, key=lambda p: p.usd_per_device_hour, default=None)
     if price is None:

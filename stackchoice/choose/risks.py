@@ -4,20 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from stackchoice.choose.buying import Purchase, fte_of, purchase
+from stackchoice.choose.buying import fte_of, purchase
 from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.cost import (
     CostLine,
     Exit,
     Faster,
+    Purchase,
     Redundancy,
     Volume,
     decimal,
     owned_parts_usd,
 )
+from stackchoice.cost.breakeven import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.cost.machines import book_value
-from stackchoice.cost.people import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.records import Path
 from stackchoice.ops import upkeep

@@ -1,13 +1,23 @@
 """Every engine release x artifact x machine, each eliminated for a named reason or kept."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 from stackchoice.choose.case import Case
-from stackchoice.choose.checks import Standing, standing, team_checks, traffic_checks
+from stackchoice.choose.checks import (
+    Standing,
+    kernel_checks,
+    licence_checks,
+    memory_checks,
+    software_checks,
+    standing,
+    team_checks,
+    traffic_checks,
+)
 from stackchoice.choose.decision import Candidate
-from stackchoice.choose.judge import Failed, Failure, first_failure, verdict
+from stackchoice.choose.judge import Check, Failed, Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
 from stackchoice.choose.place import Place, places
 from stackchoice.choose.site import Site, served
@@ -76,6 +86,17 @@ class Judged:
         """Whether no hard fact failed and none is unknown."""
         unproven = self.standing.unknown or self._team[1]
         return not unproven and self.alive and not self.unknown
+
+    def checks(self) -> Iterator[Check]:
+        """Yield every hard fact that a survivor was asked, in the order of the procedure."""
+        case, place, site = self.case, self.standing.place, self.site
+        yield from licence_checks(case.scenario, self.engine, place)
+        yield from software_checks(self.engine, place)
+        if site is not None:
+            yield from kernel_checks(self.engine, place, site.kernels)
+            yield from memory_checks(case, site)
+            yield from traffic_checks(case, site, limits=self.limits)
+        yield from team_checks(case, self.engine, place)
 
     def candidate(self) -> Candidate:
         """Return the candidate; its numbers are None where the file already ruled it out."""

@@ -4,7 +4,8 @@ Seconds of a request in prefill and decode, which of compute, bandwidth and capa
 prefix caching is worth, which settings follow from it, and where they disagree.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from stackchoice.choose.case import Case
@@ -133,10 +134,10 @@ def shape(
         "reuse_takes_room": (prefix.live_without or 0) > (prefix.live_with or 0),
         "thinking": case["workload.thinking"],
     }
-    leans = _leans(engine, facts, seen, weakest(binding.evidence, Evidence.INFERRED))
+    leans = list(_leans(engine, facts, seen, weakest(binding.evidence, Evidence.INFERRED)))
     return Shape(
         configuration=title, phases=phases, binding=binding, prefix=prefix, peak=peak, leans=leans,
-        disputes=_disputes(facts, leans, prefix),
+        disputes=list(_disputes(facts, leans, prefix)),
     )  # fmt: skip
 
 
@@ -152,13 +153,7 @@ def batch_at_peak(seconds: Callable[[int], tuple[float, float]], per_s: float, l
         free = 1 - per_s * prefill_s
         return free > 0 and per_s * (prefill_s + decode_s) / free <= batch
 
-    if not holds(live):
-        return live
-    low, high = 1, live
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    return 1 + bisect_left(range(1, live), True, key=holds)
 
 
 def _phases(site: Site, flow: Traffic) -> Phases | None:
@@ -267,36 +262,26 @@ def _rows(
 
 def _leans(
     engine: Engine, facts: Facts, seen: dict[str, bool | None], evidence: Evidence
-) -> list[Lean]:
-    found = []
+) -> Iterator[Lean]:
     for measure in facts.measures:
         terms = [seen[name] for name in measure.when] + [
             None if seen[name] is None else not seen[name] for name in measure.unless
         ]
         if all(terms):
-            has, since = engine.has(measure.feature) if measure.feature else (None, "")
-            found.append(
-                Lean(
-                    id=measure.id, text=measure.text, why=measure.why, how_far=measure.how_far,
-                    has=has if measure.feature else True, since=since, evidence=evidence,
-                )
+            has, since = engine.has(measure.feature) if measure.feature else (True, "")
+            yield Lean(
+                id=measure.id, text=measure.text, why=measure.why, how_far=measure.how_far,
+                has=has, since=since, evidence=evidence,
             )  # fmt: skip
-    return found
 
 
-def _disputes(facts: Facts, leans: list[Lean], prefix: PrefixWorth) -> list[Dispute]:
+def _disputes(facts: Facts, leans: list[Lean], prefix: PrefixWorth) -> Iterator[Dispute]:
     here = {lean.id for lean in leans}
-    found = []
+    told = "" if prefix.saved_s is None else (
+        f": {prefix.saved_s:,.2f} s of prefill a request against {prefix.live_without} instead of "
+        f"{prefix.live_with} sequences at once"
+    )  # fmt: skip
     for measure in facts.measures:
         for other in measure.against:
             if measure.id in here and other in here:
-                told = ""
-                if prefix.saved_s is not None:
-                    told = (
-                        f": {prefix.saved_s:,.2f} s of prefill a request against "
-                        f"{prefix.live_without} instead of {prefix.live_with} sequences at once"
-                    )
-                found.append(
-                    Dispute(measures=(other, measure.id), resolution=measure.resolves + told)
-                )
-    return found
+                yield Dispute(measures=(other, measure.id), resolution=measure.resolves + told)

@@ -86,19 +86,13 @@ class Site(Place):
 
         None where lengths or speed are not known.
         """
-        return _seconds(self, self.speed, self.cache_bytes, flow, end, batch)
-
-
-def _seconds(
-    site: Site, speed: Speed, cache_bytes: int, flow: Traffic, end: str, batch: int
-) -> tuple[float, float] | None:
-    prefill = flow.prefill_at(site.reuse, end)
-    if prefill is None or not flow.output_tokens:
-        return None
-    return request_seconds(
-        speed, site.artifact, share=end, batch=batch, cache_bytes=cache_bytes,
-        prefill_tokens=prefill, output_tokens=flow.output_tokens,
-    )  # fmt: skip
+        prefill = flow.prefill_at(self.reuse, end)
+        if prefill is None or not flow.output_tokens:
+            return None
+        return request_seconds(
+            self.speed, self.artifact, share=end, batch=batch, cache_bytes=self.cache_bytes,
+            prefill_tokens=prefill, output_tokens=flow.output_tokens,
+        )  # fmt: skip
 
 
 def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
@@ -239,7 +233,9 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
     speed = case.recall(
         ("speed", *which, cache_bytes), lambda _: stream.speed(cache_bytes=cache_bytes)
     )
-    ends = [_seconds(site, speed, cache_bytes, flow, end, live) if live else None for end in ENDS]
+    alone: dict[str, Any] = {"cache_bytes": cache_bytes, "speed": speed}
+    here = replace(site, **alone)
+    ends = [here.seconds(flow, end, live) if live else None for end in ENDS]
     slow, middle, fast = ends
     replica = requests_per_s(ends, live or 0)
     reply = None
@@ -248,14 +244,16 @@ def _full(site: Site, case: Case) -> dict[str, Any]:
             low=sum(fast), middle=sum(middle), high=sum(slow), unit="s", evidence=replica.evidence,
             rests_on=["a full pool, no queue"],
         )  # fmt: skip
-    return {"cache_bytes": cache_bytes, "speed": speed, "replica": replica, "reply_s": reply,
-            "slow_s": slow, "fast_s": fast}  # fmt: skip
+    return alone | {"replica": replica, "reply_s": reply, "slow_s": slow, "fast_s": fast}
 
 
 def mean_cache_bytes(site: Site, case: Case) -> int:
-    """Return the cache that a request reads at the depth that requests have on average."""
+    """Return the cache that a request reads at the depth that requests have on average.
+
+    On all devices together: what each of them keeps a copy of, a latent say, each of them reads.
+    """
     depth = int((case.flow.input_tokens or 0) + (case.flow.output_tokens or 0) / 2)
-    return site.layout.bytes_per_sequence(depth) if site.layout else 0
+    return site.held.bytes_per_sequence(depth) if site.held else 0
 
 
 def stream_at(site: Site, facts: Facts) -> dict[str, Any]:

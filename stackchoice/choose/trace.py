@@ -1,5 +1,6 @@
 """The decision told step by step: rule, facts, evidence class; and question 1 in numbers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from stackchoice.choose.answer import Answer
@@ -116,80 +117,65 @@ def own_workspaces(case: Case, site: Site) -> dict[str, Datum[int]] | None:
     return None if case.scenario.candidates.stated_budget else workspaces(site, case)
 
 
-def _fit_steps(main: Answer) -> list[Step]:
+def _fit_steps(main: Answer) -> Iterator[Step]:
     site = main.site
     if site is None:
-        return []
-    row = site.row
-    facts = [f"weights {row.weights_bytes:,} B" if row.weights_bytes else "weights unknown"]
+        return
+    row, speed = site.row, site.speed
     live = "unknown" if row.live_sequences is None else row.live_sequences
-    facts.append(f"memory {row.memory_bytes:,} B" if row.memory_bytes else "memory unknown")
-    steps = [
-        Step(
-            question="hardware fit", rule="quotient", facts=facts, evidence=row.evidence,
-            text=f"{site.artifact.label} on {site.devices} x "
-            f"{site.machine.name}: {live} live sequences",
-        )
-    ]  # fmt: skip
+    sizes = {"weights": row.weights_bytes, "memory": row.memory_bytes}
+    yield Step(
+        question="hardware fit", rule="quotient", evidence=row.evidence,
+        text=f"{site.artifact.label} on {site.devices} x {site.machine.name}: {live} live "
+        "sequences",
+        facts=[f"{what} {size:,} B" if size else f"{what} unknown" for what, size in sizes.items()],
+    )  # fmt: skip
     if site.admission is not None and site.admission.live_sequences is not None:
-        steps.append(
-            Step(
-                question="hardware fit",
-                rule=f"admission-{site.admission.rule}",
-                evidence=weakest(site.admission.evidence, row.evidence),
-                text=f"{_name(main, site.admission.engine)} {site.admission.release} admits "
-                f"{site.admission.live_sequences} at once: {site.admission.rule_text}",
-                facts=site.admission.notes,
-            )
-        )
-    steps += _kernel_steps(site)
-    if site.speed.decode_ceiling_tokens_per_s is not None:
-        steps.append(
-            Step(
-                question="hardware fit", rule="decode-ceiling", evidence=site.speed.evidence,
-                text=f"one stream decodes at most {site.speed.decode_ceiling_tokens_per_s:,.1f} "
-                "tokens/s: bandwidth over the bytes read per token",
-                facts=[f"{site.speed.bytes_per_decode_step:,} B per token",
-                       f"{site.devices} x {site.machine.bandwidth_gb_per_s.value:g} GB/s"],
-            )
+        yield Step(
+            question="hardware fit", rule=f"admission-{site.admission.rule}".replace("_", "-"),
+            evidence=weakest(site.admission.evidence, row.evidence),
+            text=f"{_name(main, site.admission.engine)} {site.admission.release} admits "
+            f"{site.admission.live_sequences} at once: {site.admission.rule_text}",
+            facts=site.admission.notes,
+        )  # fmt: skip
+    yield from _kernel_steps(site)
+    if speed.decode_ceiling_tokens_per_s is not None:
+        yield Step(
+            question="hardware fit", rule="decode-ceiling", evidence=speed.evidence,
+            text=f"one stream decodes at most {speed.decode_ceiling_tokens_per_s:,.1f} tokens/s: "
+            "bandwidth over the bytes read per token",
+            facts=[f"{speed.bytes_per_decode_step:,} B per token",
+                   f"{site.devices} x {site.machine.bandwidth_gb_per_s.value:g} GB/s"],
         )  # fmt: skip
     if site.needed_concurrency is not None:
-        steps.append(
-            Step(
-                question="hardware fit", rule="little", evidence=main.case.flow.peak_evidence,
-                text=f"the peak keeps about {site.needed_concurrency:,.1f} requests in flight",
-                facts=["arrival rate at the peak x seconds in service at the slow end"],
-            )
+        yield Step(
+            question="hardware fit", rule="little", evidence=main.case.flow.peak_evidence,
+            text=f"the peak keeps about {site.needed_concurrency:,.1f} requests in flight",
+            facts=["arrival rate at the peak x seconds in service at the slow end"],
         )  # fmt: skip
-    return steps
 
 
-def _kernel_steps(site: Site) -> list[Step]:
-    """Return one step for each part of the weights: what its kernel multiplies, as was read."""
+def _kernel_steps(site: Site) -> Iterator[Step]:
+    """Yield one step for each part of the weights: what its kernel multiplies, as was read."""
     path = site.kernels
-    if path is None:
-        return []
-    return [
-        Step(
-            question="hardware fit", rule="kernel-path", evidence=part.prefill.evidence,
-            text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
-            f"{part.prefill.arithmetic} ({part.prefill.kernel})",
-            facts=[part.prefill.source.label],
-        )
-        for part in path.parts
-        if part.encoding
-        and part.prefill.arithmetic and part.prefill.evidence and part.prefill.source
-    ]  # fmt: skip
+    for part in path.parts if path else ():
+        run = part.prefill
+        if path and part.encoding and run.arithmetic and run.evidence and run.source:
+            yield Step(
+                question="hardware fit", rule="kernel-path", evidence=run.evidence,
+                text=f"{path.engine_name} {path.release} multiplies {part.encoding.name} as "
+                f"{run.arithmetic} ({run.kernel})",
+                facts=[run.source.label],
+            )  # fmt: skip
 
 
-def _elimination_steps(main: Answer) -> list[Step]:
-    return [
-        Step(
-            question=c.question, rule="elimination", text=f"{c.title or c.option}: {c.reason}",
-            evidence=Evidence.STATED if c.question != "hardware fit" else Evidence.COMPUTED,
-        )
-        for c in main.candidates if c.status == "eliminated"
-    ]  # fmt: skip
+def _elimination_steps(main: Answer) -> Iterator[Step]:
+    for c in main.candidates:
+        if c.status == "eliminated":
+            yield Step(
+                question=c.question, rule="elimination", text=f"{c.title or c.option}: {c.reason}",
+                evidence=Evidence.STATED if c.question != "hardware fit" else Evidence.COMPUTED,
+            )  # fmt: skip
 
 
 def _name(main: Answer, engine: str) -> str:
@@ -197,112 +183,83 @@ def _name(main: Answer, engine: str) -> str:
     return known.name if known else engine
 
 
-def _push_steps(main: Answer) -> list[Step]:
-    steps = []
+def _push_steps(main: Answer) -> Iterator[Step]:
     for push in main.pushes:
         if push.holds is False:
             continue
         toward = ", ".join(_name(main, f.engine) for f in push.favours)
         unknown = f"; unknown: {', '.join(map(label, push.unknown))}" if push.holds is None else ""
-        steps.append(
-            Step(
-                question="workload shape" if push.question == "workload" else "ops capacity",
-                rule=push.rule, evidence=Evidence.STATED,
-                text=f"{push.text} (toward {toward}{unknown}); how far: {push.how_far}",
-                facts=[push.source],
-            )
+        yield Step(
+            question="workload shape" if push.question == "workload" else "ops capacity",
+            rule=push.rule, evidence=Evidence.STATED,
+            text=f"{push.text} (toward {toward}{unknown}); how far: {push.how_far}",
+            facts=[push.source],
         )  # fmt: skip
     for conflict in main.conflicts:
-        steps.append(
-            Step(
-                question="workload shape", rule="conflict", evidence=Evidence.STATED,
-                text=f"{conflict.rules[0]} and {conflict.rules[1]} disagree "
-                f"({' against '.join(_name(main, engine) for engine in conflict.engines)}): "
-                f"{conflict.resolution}",
-            )
+        yield Step(
+            question="workload shape", rule="conflict", evidence=Evidence.STATED,
+            text=f"{conflict.rules[0]} and {conflict.rules[1]} disagree "
+            f"({' against '.join(_name(main, engine) for engine in conflict.engines)}): "
+            f"{conflict.resolution}",
         )  # fmt: skip
     if main.best is not None and main.best_rule is not None:
-        steps.append(
-            Step(
-                question="workload shape", rule=main.best_rule.rule, evidence=Evidence.STATED,
-                text=f"best self-hosted answer: {main.best.title}, because {main.best_rule.why}",
-            )
+        yield Step(
+            question="workload shape", rule=main.best_rule.rule, evidence=Evidence.STATED,
+            text=f"best self-hosted answer: {main.best.title}, because {main.best_rule.why}",
         )  # fmt: skip
-    return steps
 
 
-def _shape_steps(numbers: Shape | None) -> list[Step]:
+def _shape_steps(numbers: Shape | None) -> Iterator[Step]:
     """What the traffic does to the best self-hosted configuration."""
     if numbers is None:
-        return []
-    steps, phases, binding, peak = [], numbers.phases, numbers.binding, numbers.peak
+        return
+    phases, binding, peak = numbers.phases, numbers.binding, numbers.peak
     if phases and binding:
-        steps.append(
-            Step(
-                question="workload shape", rule="phases", evidence=binding.evidence,
-                text=f"a request takes {phases.prefill_s.middle:,.2f} s in prefill and "
-                f"{phases.decode_s.middle:,.2f} s in decode beside {phases.batch - 1} others; "
-                f"{binding.binds} binds",
-                facts=[f"{name} {getattr(binding, name):.0%} of the chip's time"
-                       for name in ("compute", "bandwidth", "capacity")],
-            )
+        yield Step(
+            question="workload shape", rule="phases", evidence=binding.evidence,
+            text=f"a request takes {phases.prefill_s.middle:,.2f} s in prefill and "
+            f"{phases.decode_s.middle:,.2f} s in decode beside {phases.batch - 1} others; "
+            f"{binding.binds} binds",
+            facts=[f"{name} {getattr(binding, name):.0%} of the chip's time"
+                   for name in ("compute", "bandwidth", "capacity")],
         )  # fmt: skip
     if peak:
-        steps.append(
-            Step(
-                question="workload shape", rule="replicas-at-peak", evidence=peak.evidence,
-                text=f"{peak.peak_per_s:,.3g} requests/s take {peak.fast.total} to "
-                f"{peak.slow.total} replicas, {peak.slow.spares} of them spare; "
-                f"{peak.replicas_there} are there",
-                facts=["the more of: rate under the cap, Erlang's C on the slots admitted"],
-            )
+        yield Step(
+            question="workload shape", rule="replicas-at-peak", evidence=peak.evidence,
+            text=f"{peak.peak_per_s:,.3g} requests/s take {peak.fast.total} to {peak.slow.total} "
+            f"replicas, {peak.slow.spares} of them spare; {peak.replicas_there} are there",
+            facts=["the more of: rate under the cap, Erlang's C on the slots admitted"],
         )  # fmt: skip
-    steps += [
-        Step(
+    for dispute in numbers.disputes:
+        yield Step(
             question="workload shape", rule="conflict", evidence=Evidence.INFERRED,
             text=f"{' against '.join(dispute.measures)}: {dispute.resolution}",
-        )
-        for dispute in numbers.disputes
-    ]  # fmt: skip
-    return steps
+        )  # fmt: skip
 
 
-def _ops_steps(main: Answer) -> list[Step]:
-    steps = [
-        Step(
-            question="ops capacity", rule="duties", evidence=main.ops.evidence,
-            text="; ".join(f"{d.text}: {d.who}" for d in main.ops.duties),
-        )
-    ]  # fmt: skip
-    said = ""
+def _ops_steps(main: Answer) -> Iterator[Step]:
+    known: dict[str, Any] = {"question": "ops capacity", "evidence": main.ops.evidence}
+    who = "; ".join(f"{duty.text}: {duty.who}" for duty in main.ops.duties)
+    yield Step(rule="duties", text=who, **known)
     if main.ops.veto:
         said = "all three duties at nobody rule out serving it yourself"
+        yield Step(rule="veto", text=said, **known)
     elif main.ops.thin:
-        said = f"thin cover: {'; '.join(main.ops.thin)}"
-    if said:
-        rule = "veto" if main.ops.veto else "thin-cover"
-        steps.append(
-            Step(question="ops capacity", rule=rule, evidence=main.ops.evidence, text=said)
-        )
-    return steps
+        yield Step(rule="thin-cover", text=f"thin cover: {'; '.join(main.ops.thin)}", **known)
 
 
-def _cost_steps(main: Answer) -> list[Step]:
-    steps = [
-        Step(
+def _cost_steps(main: Answer) -> Iterator[Step]:
+    for line in main.lines:
+        yield Step(
             question="cost", rule=f"cost-{line.path}", evidence=line.total_evidence,
             text=f"{line.what}: "
             + (f"{line.infrastructure_usd:,.2f} USD a month" if line.infrastructure_usd is not None
                else "unknown price or volume")
             + f", people {line.people_usd:,.0f}, one-time {line.one_time_usd:,.0f}",
             facts=[text for text in (line.source, line.note) if text],
-        )
-        for line in main.lines
-    ]  # fmt: skip
+        )  # fmt: skip
     closing = f"recommended: {main.verdict.option}" if main.verdict.option else "no recommendation"
-    steps.append(
-        Step(question="cost", rule="recommendation",
-             evidence=weakest(*(line.total_evidence for line in main.lines), Evidence.COMPUTED),
-             text=f"{closing}; {main.verdict.because}")
+    yield Step(
+        question="cost", rule="recommendation", text=f"{closing}; {main.verdict.because}",
+        evidence=weakest(*(line.total_evidence for line in main.lines), Evidence.COMPUTED),
     )  # fmt: skip
-    return steps

@@ -8,8 +8,6 @@ from stackchoice.cost import BillLine, BreakEven, CostLine
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.prices import Quote
 
-#: Longer than any note: a line is never cut, only freed of control characters.
-
 
 def describe(decision: Decision, listed: list[Quote], why_none: str) -> str:
     """Return the text that ``stackchoice cost`` prints."""
@@ -42,8 +40,8 @@ def _bill(line: CostLine) -> Iterator[str]:
     yield f"{line.path}: {line.what}"
     for item in line.bill:
         what = f"{item.item}{_times(item)} [{item.evidence.value}]{_from(item)}"
-        yield f"  {_amount(item.usd):>14}  {what}"
-    yield f"  {_amount(line.total_usd):>14}  together a month [{line.total_evidence.value}]"
+        yield f"  {amount(item.usd):>14}  {what}"
+    yield f"  {amount(line.total_usd):>14}  together a month [{line.total_evidence.value}]"
     if line.note and line.total_usd is not None:
         yield f"  {'':>14}  {line.note}"
 
@@ -54,7 +52,7 @@ def _hours(decision: Decision) -> Iterator[str]:
     for offer in decision.cost.hours:
         unit = offer["devices_per_unit"]
         yield (
-            f"  {_amount(offer['usd_per_month']):>14}  {_plain(offer['usd_per_device_hour'])} at "
+            f"  {amount(offer['usd_per_month']):>14}  {_plain(offer['usd_per_device_hour'])} at "
             f"{offer['seller']}, {offer['terms']}" + (f", in units of {unit}" if unit > 1 else "")
             + ("; taken" if offer["taken"] else f"; not taken: {offer['kind']}")
             + f"; {offer['source']}, {offer['as_of']}"
@@ -116,7 +114,7 @@ def _risks(decision: Decision) -> Iterator[str]:
         yield f"  {spare.path}: {spare.without}; {extra} [{spare.evidence.value}]"
     yield "how to leave again:"
     for way in decision.cost.exits:
-        yield f"  {way.path}: {_amount(way.usd)}: {way.what} [{way.evidence.value}]"
+        yield f"  {way.path}: {amount(way.usd)}: {way.what} [{way.evidence.value}]"
 
 
 def _people(decision: Decision) -> Iterator[str]:
@@ -147,7 +145,8 @@ def _lists(listed: list[Quote], why_none: str) -> Iterator[str]:
         )
 
 
-def _amount(usd: Decimal | None) -> str:
+def amount(usd: Decimal | None) -> str:
+    """Return an amount to the cent; unknown is never zero."""
     return "unknown" if usd is None else f"{usd:,.2f} USD"
 
 

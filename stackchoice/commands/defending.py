@@ -3,16 +3,17 @@
 from stackchoice.choose.against import Comparison, ReleaseRow
 from stackchoice.choose.carried import Plan, Runnable
 from stackchoice.choose.defend import Defence
+from stackchoice.commands.bill import amount
 
 
 def defence_text(found: Defence) -> str:
     """Return tornado, distances and shares of draws in lines."""
     lines = ["What the monthly total hangs on, the widest first:"]
     for tornado in found.tornados:
-        lines.append(f"  {tornado.option}: {_usd(tornado.usd)}")
+        lines.append(f"  {tornado.option}: {amount(tornado.usd)}")
         lines += [
-            f"    {bar.input}: {_usd(bar.usd_at_low)} at {_value(bar.low)}, "
-            f"{_usd(bar.usd_at_high)} at {_value(bar.high)} ({bar.evidence.value})"
+            f"    {bar.input}: {amount(bar.usd_at_low)} at {_value(bar.low)}, "
+            f"{amount(bar.usd_at_high)} at {_value(bar.high)} ({bar.evidence.value})"
             for bar in tornado.bars
         ]
     lines.append("How far the next answer is, beyond what was given:")
@@ -46,14 +47,14 @@ def carried_text(runnable: list[Runnable], plan: Plan | None) -> str:
     if plan.rental is not None:
         rent = plan.rental
         lines.append(
-            f"  rent {rent.machine} for {rent.hours:g} hours: {_usd(rent.usd)}, stop at "
-            f"{_usd(rent.usd_cap)}" + (f"; {rent.note}" if rent.note else "")
+            f"  rent {rent.machine} for {rent.hours:g} hours: {amount(rent.usd)}, stop at "
+            f"{amount(rent.usd_cap)}" + (f"; {rent.note}" if rent.note else "")
         )
     if plan.metered is not None:
         spend = plan.metered
         lines.append(
-            f"  {spend.requests} requests at {spend.seller}: {_usd(spend.usd)}, hard cap "
-            f"{_usd(spend.usd_cap)}"
+            f"  {spend.requests} requests at {spend.seller}: {amount(spend.usd)}, hard cap "
+            f"{amount(spend.usd_cap)}"
         )
     for limit in plan.limits:
         passes = (
@@ -98,10 +99,6 @@ def releases_text(engine: str, rows: list[ReleaseRow]) -> str:
         if row.retest:
             lines.append(f"    {row.retest}")
     return "\n".join(lines)
-
-
-def _usd(value: object) -> str:
-    return "unknown" if value is None else f"{float(str(value)):,.2f} USD"
 
 
 def _value(value: float | str) -> str:

@@ -1,5 +1,6 @@
 """``fit`` and ``score``: question 1 by name, and how often it was right."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,8 @@ def score_command(
     as_json: JsonFlag = False,
 ) -> None:
     """Answer every question from what it gives, and count who was right."""
+    # Small matrices: on a busy machine two threads of BLAS mostly wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from stackchoice.present.scoretext import describe_score
     from stackchoice.score import score_file, score_public
 

@@ -226,13 +226,12 @@ def _stop_on_ctrl_c(cancel: threading.Event) -> Iterator[None]:
 def _load(
     streams: int | None, rate: float | None, constant: float | None, replay: Path | None
 ) -> dict[str, Any]:
-    given = [
-        {"kind": "closed", "streams": streams} if streams is not None else None,
-        {"kind": "poisson", "rate_per_s": rate} if rate is not None else None,
-        {"kind": "constant", "rate_per_s": constant} if constant is not None else None,
-        {"kind": "replay", "path": str(replay)} if replay else None,
-    ]
-    loads = [load for load in given if load]
+    given = {
+        "closed": ("streams", streams), "poisson": ("rate_per_s", rate),
+        "constant": ("rate_per_s", constant), "replay": ("path", replay and str(replay)),
+    }  # fmt: skip
+    loads = [{"kind": kind, name: value} for kind, (name, value) in given.items()
+             if value is not None]  # fmt: skip
     if len(loads) > 1:
         raise InputError(
             f"{len(loads)} loads: a run has one; give one of --streams, --rate, --constant-rate "

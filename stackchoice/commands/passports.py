@@ -39,7 +39,7 @@ def passport_command(
 ) -> None:
     """Show, validate or import benchmark passports; print their JSON Schema; list shipped ones."""
     from stackchoice import passports
-    from stackchoice.confirm.kept import load_passport, schema_text
+    from stackchoice.confirm.passport import Passport, schema_text
     from stackchoice.facts.yaml import shown_lines
     from stackchoice.present.comparedtext import describe_passport
 
@@ -63,7 +63,7 @@ def passport_command(
             said = f"{passport.arm}: {passport.label}, {unknown} items unknown"
             print(shown_lines(f"{said}; wrote {path}"))
         return
-    passport = load_passport(passports.find(file))
+    passport = Passport.load(passports.find(file))
     if action is Action.VALIDATE:
         print(shown_lines(f"{file}: a passport of format {passport.format}, {passport.label}"))
     else:

@@ -111,6 +111,7 @@ def _target(
     from stackchoice.confirm import Endpoint
     from stackchoice.confirm.arms import arm
     from stackchoice.confirm.command_engine import CommandEngine
+    from stackchoice.facts.secrets import without_keys
     from stackchoice.sweep import parse_knob
     from stackchoice.sweep.run import by_url, check_engine_knobs
 
@@ -122,7 +123,7 @@ def _target(
         if unused:
             raise InputError(f"knob {unused[0]!r}: the command has no {{{unused[0]}}}; put it in")
         return (lambda settings: CommandEngine(command, model=model or "", settings=settings),
-                f"{command} ({model})")  # fmt: skip
+                f"{without_keys(command)} ({model})")  # fmt: skip
     if urls:
         pairs = []
         for text in urls:

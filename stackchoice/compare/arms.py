@@ -217,15 +217,13 @@ def _verdict(
 
 
 def _unlike(unlike: list[FairItem]) -> str:
-    said = []
-    for status in ("different", "unknown"):
-        titles = [i.title for i in unlike if i.status == status]
-        if titles:
-            said.append(f"{status}: {', '.join(titles)}")
+    said = [
+        f"{status}: {', '.join(titles)}" for status in ("different", "unknown")
+        if (titles := [i.title for i in unlike if i.status == status])
+    ]  # fmt: skip
     fixes = []
-    if any(i.status == "different" and i.id in VARIABLE for i in unlike) and all(
-        i.id in VARIABLE for i in unlike if i.status == "different"
-    ):
+    differ = [i.id for i in unlike if i.status == "different"]
+    if differ and set(differ) <= set(VARIABLE):
         fixes.append("--vary, where that is the question")
     if any(i.status == "unknown" for i in unlike):
         fixes.append("--same, where you know that it is the same")
@@ -239,15 +237,10 @@ def _beats_all(arm: Arm, pairs: Sequence[Pair]) -> bool:
 
 
 def _conclusion(arms: Sequence[Arm], pairs: Sequence[Pair], winner: str | None) -> str:
-    said = []
-    if winner:
-        said.append(f"{winner} is better than every other arm")
-    else:
-        said.append("no arm is better than every other")
-    held = [a.name for a in arms if a.correctness == "failed"]
-    if held:
+    said = [f"{winner} is better than every other arm" if winner
+            else "no arm is better than every other"]  # fmt: skip
+    if held := [a.name for a in arms if a.correctness == "failed"]:
         said.append(f"on HOLD: {', '.join(held)}")
-    if any(p.verdict == "not comparable" for p in pairs):
-        count = sum(p.verdict == "not comparable" for p in pairs)
+    if count := sum(p.verdict == "not comparable" for p in pairs):
         said.append(f"{count} of {len(pairs)} pairs cannot be ranked")
     return "; ".join(said)

@@ -123,30 +123,13 @@ def _pattern(decode: str, prefill: str) -> tuple[str, str]:
     if "unknown" in (decode, prefill):
         lacking = [n for n, s in (("decode", decode), ("prefill", prefill)) if s == "unknown"]
         return "unknown", f"{' and '.join(lacking)} not known in both: no pattern to read"
-    if decode == prefill == "still":
-        return "neither moved", "neither decode nor prefill moved: nothing to attribute"
-    if prefill == "still":
-        word = "rose" if decode == "up" else "fell"
-        return "decode alone", (
-            f"decode {word} and prefill did not move: consistent with what only decode pays for "
-            "(overhead of a step, speculative decoding, bytes read per token), less with a change "
-            "of the machine"
-        )  # fmt: skip
-    if decode == "still":
-        word = "rose" if prefill == "up" else "fell"
-        return "prefill alone", (
-            f"prefill {word} and decode did not move: consistent with what only prefill pays for "
-            "(arithmetic of the kernels, chunking, a warm prefix cache)"
-        )  # fmt: skip
-    if decode == prefill:
-        return "both together", (
-            "decode and prefill moved together: look for a mistake in the configuration first "
-            "(clocks, power limit, another file, work beside it) before crediting the stack"
-        )  # fmt: skip
-    return "apart", (
-        "decode and prefill moved in opposite directions: consistent with a trade of one for the "
-        "other (chunk size, batching, another kernel path)"
+    name = (
+        "neither moved" if decode == prefill == "still" else "decode alone" if prefill == "still"
+        else "prefill alone" if decode == "still" else "both together" if decode == prefill
+        else "apart"
     )  # fmt: skip
+    word = "rose" if "up" in (decode, prefill) else "fell"
+    return name, load_compare_rules().patterns[name].format(word=word)
 
 
 def _roofline(a: Passport, b: Passport, facts: Facts) -> list[str]:

@@ -1,6 +1,5 @@
 """The limits of a comparison, read from ``data/compare_rules.yaml``."""
 
-import hashlib
 from functools import lru_cache
 
 from stackchoice.facts.datum import Record
@@ -10,11 +9,11 @@ from stackchoice.load.rules import Limit, load_rules
 
 
 class CompareRules(Record):
-    """Limits with their rules in words, and the sha256 of what was read."""
+    """Limits with their rules in words, and what a pattern of two moves is consistent with."""
 
     limits: tuple[Limit, ...]
+    patterns: dict[str, str]
     launch_scatter: float
-    sha256: str
 
     def limit(self, name: str) -> float:
         """Return the value of one limit."""
@@ -24,9 +23,6 @@ class CompareRules(Record):
 @lru_cache
 def load_compare_rules() -> CompareRules:
     """Read the rules of this release."""
-    path = data_dir() / "compare_rules.yaml"
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     scatter = load_rules().assumed_launch_scatter["value"]
-    return CompareRules.model_validate(
-        {**read_yaml(path), "launch_scatter": scatter, "sha256": digest}
-    )
+    tree = read_yaml(data_dir() / "compare_rules.yaml")
+    return CompareRules.model_validate({**tree, "launch_scatter": scatter})

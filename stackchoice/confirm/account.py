@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stackchoice.facts.datum import Record
+from stackchoice.facts.values import count_of, dict_of, text_of
 from stackchoice.facts.yaml import shown
-from stackchoice.load.untrusted import count_of, dict_of, parse_json, text_of
+from stackchoice.load.untrusted import parse_json
 
 #: llama.cpp: /props, /slots. vLLM: /version, /metrics, /server_info (only in development mode).
 #: SGLang: /server_info, before that /get_server_info. All of them: /v1/models.
@@ -183,15 +184,12 @@ def _llamacpp(texts: Mapping[str, str], take: Any) -> None:
     take("/props", version=_said(props.get("build_info")),
          context_tokens=count_of(settings.get("n_ctx")), slots=count_of(props.get("total_slots")),
          model_path=_said(props.get("model_path")), weight_format=_said(props.get("model_ftype")),
-         chat_template=_digest(template) if template else None)  # fmt: skip
+         chat_template="sha256:" + hashlib.sha256(template.encode()).hexdigest()
+         if template else None)  # fmt: skip
     if "build_info" in props and "total_slots" in props:
         take("/props", engine="llama.cpp")
     take("/props", settings=dict(_scalars({"sampling": dict_of(settings.get("params"))})))
-    try:
-        slots = parse_json('{"slots":' + texts.get("/slots", "null") + "}") or {}
-    except RecursionError:  # pragma: no cover (json raises it for hostile nesting)
-        slots = {}
-    listed = slots.get("slots")
+    listed = (parse_json('{"slots":' + texts.get("/slots", "null") + "}") or {}).get("slots")
     if isinstance(listed, list) and listed and all(isinstance(s, dict) for s in listed):
         take("/slots", slots=len(listed))
         sizes = [count_of(s.get("n_ctx")) for s in listed]
@@ -245,10 +243,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0 < value < 1e12 else None
-
-
-def _digest(text: str) -> str:
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def _said(value: Any) -> str | None:

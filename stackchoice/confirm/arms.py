@@ -38,8 +38,6 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
 
     Parameters
     ----------
-    name
-        One of :func:`arm_names`.
     model
         Folder or repository of the model, for engines other than the embedded one; without it they
         serve the embedded model, unpacked.
@@ -103,6 +101,4 @@ def arm(name: str, *, model: str | None = None, folder: Path, **settings: Any) -
 
 def _others() -> dict[str, OtherArm]:
     tree = read_yaml(data_dir() / "arms.yaml")
-    for row in tree.values():
-        row["source"]["as_of"] = str(row["source"]["as_of"])
     return {name: OtherArm.model_validate(row) for name, row in tree.items()}

@@ -33,6 +33,7 @@ from stackchoice.confirm.same import (
 from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
+from stackchoice.facts.values import count_of
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Failure, Floor, Sample
@@ -197,10 +198,10 @@ def _validity(
         cache_probe=probes.cache,
         canaries_before=before,
         canaries_after=after,
-        configured_context_tokens=_number(identity.settings.get("context_tokens")),
+        configured_context_tokens=count_of(identity.settings.get("context_tokens")),
         realised_context_tokens=probes.context_tokens or server.context_tokens,
         realised_kv_tokens=identity.kv_pool_tokens,
-        configured_slots=_number(identity.settings.get("slots")),
+        configured_slots=count_of(identity.settings.get("slots")),
         realised_slots=server.slots,
         most_in_flight=probes.in_flight or _most_in_flight(results),
         discard_rules=DISCARD_RULES,
@@ -277,7 +278,7 @@ def _warnings(
         said.append(f"{odd} answers name another model than the one asked for")
     said += sorted({r.stopped for r in results.repetitions if r.stopped})
     for name, real in (("context_tokens", server.context_tokens), ("slots", server.slots)):
-        if (asked := _number(settings.get(name))) and real and real < asked:
+        if (asked := count_of(settings.get(name))) and real and real < asked:
             said.append(f"{name}: configured {asked}, realised {real}")
     rate, theirs = results.decode_tokens_per_s, results.server_decode_tokens_per_s
     if rate and theirs and not 0.9 < rate.median / theirs.median < 1.1:
@@ -297,10 +298,6 @@ def _warnings(
 
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
     return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
-
-
-def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _bounded(sample: Sample, event: Event) -> Sample:

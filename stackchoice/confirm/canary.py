@@ -13,10 +13,11 @@ import random
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
+from stackchoice.facts.files import checked
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 from stackchoice.load.plan import WORDS
@@ -157,13 +158,6 @@ class CanarySet(Record):
     canaries: list[Canary] = Field(min_length=1)
     sha256: str
 
-    @model_validator(mode="after")
-    def _unique(self) -> CanarySet:
-        ids = [c.id for c in self.canaries]
-        if len(set(ids)) != len(ids):
-            raise ValueError(f"canary ids must differ, got {', '.join(ids)}")
-        return self
-
 
 class _File(Record):
     version: int
@@ -195,7 +189,7 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
     version = 0
     for path in paths:
         for at in (*_included(path), path):
-            file = _file(at)
+            file = checked(_File, read_yaml(at), at)
             fits = any(fnmatch.fnmatch(model.lower(), p.lower()) for p in file.models)
             if file.models and not fits:
                 continue
@@ -233,17 +227,8 @@ def canary_files(name: str, folder: Path | None = None) -> list[Path]:
 
 def _included(path: Path) -> list[Path]:
     shipped = data_dir() / "canaries"
-    paths = [shipped / f"{name}.yaml" for name in _file(path).include]
+    paths = [shipped / f"{name}.yaml" for name in checked(_File, read_yaml(path), path).include]
     for wanted in paths:
         if not wanted.is_file():
             raise FactsError(f"{path}: include: no shipped set {wanted.stem!r}; correct the name")
     return paths
-
-
-def _file(path: Path) -> _File:
-    try:
-        return _File.model_validate(read_yaml(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise FactsError(f"{path}: {where}: {first['msg']}") from None

@@ -33,8 +33,6 @@ class CommandEngine(Engine):
     command
         A line without a shell. ``{port}`` is a free port, ``{name}`` the value of a setting.
         The environment is this one's; a release in an environment of its own is named by its path.
-    model
-        Name of the model in requests.
     settings
         What fills the places of the command; they go into the passport as given.
     ready_path

@@ -9,10 +9,8 @@ import time
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from stackchoice.confirm.host import peak_resident
 from stackchoice.confirm.setup import Pins, installed, model_file
 from stackchoice.errors import EngineError, InputError
 from stackchoice.load.child import spawn, stop
@@ -21,13 +19,7 @@ from stackchoice.load.redact import without_secrets
 
 
 class Engine(ABC):
-    """A server that is started and stopped here; subclasses say how.
-
-    Parameters
-    ----------
-    start_timeout_s
-        How long loading may take.
-    """
+    """A server that is started and stopped here; subclasses say how."""
 
     name = "engine"
 
@@ -42,12 +34,7 @@ class Engine(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property
@@ -124,10 +111,6 @@ class Engine(ABC):
             text = path.read_text("utf-8", "replace")
         return without_secrets("\n".join(text.splitlines()[-lines:]))
 
-    def peak_memory_bytes(self) -> int | None:
-        """Peak resident memory of the engine's process, where the system tells it."""
-        return peak_resident(self.pid)
-
     def _require_running(self) -> subprocess.Popen[bytes]:
         if self._process is None or not self.is_running:
             raise EngineError(f"the {self.name} is not running; use it inside its with block")
@@ -161,10 +144,6 @@ class EmbeddedEngine(Engine):
     ----------
     context_tokens
         Length of the context that is allocated; the server divides it among the slots.
-    threads
-        Threads of the engine, for prefill and for decode.
-    slots
-        Requests that are served at once; more wait.
     prefix_cache
         Whether a slot keeps its prompt for the next request.
     cache_type

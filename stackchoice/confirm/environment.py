@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from stackchoice.confirm.account import PACKAGE
 from stackchoice.confirm.beside import table
 from stackchoice.facts.yaml import shown
@@ -71,7 +73,9 @@ def installed_in(interpreter: Path) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         return {}
     found = parse_json(done.stdout.strip()) if done.returncode == 0 else None
-    return {_plain(k): shown(v, 80) for k, v in (found or {}).items() if isinstance(v, str)}
+    return {
+        canonicalize_name(k): shown(v, 80) for k, v in (found or {}).items() if isinstance(v, str)
+    }
 
 
 def environment_of(line: Sequence[str], folder: Path | None = None) -> dict[str, Any]:
@@ -92,13 +96,8 @@ def environment_of(line: Sequence[str], folder: Path | None = None) -> dict[str,
 
 def _chosen(engines: Mapping[str, str], line: Sequence[str]) -> str | None:
     """Return the package of the engine that a command starts."""
-    names = {_plain(re.split(r"[./\\]", os.path.basename(w))[0]) for w in line}
+    names = {canonicalize_name(re.split(r"[./\\]", os.path.basename(w))[0]) for w in line}
     named = [p for p in engines if p in names]
     if len(named) == 1:
         return named[0]
     return next(iter(engines)) if len(engines) == 1 else None
-
-
-def _plain(name: str) -> str:
-    """Return a distribution's name as PEP 503 spells it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

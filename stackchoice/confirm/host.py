@@ -1,7 +1,7 @@
 """The machine under an engine that runs here: system, driver, GPU, and what was sampled meanwhile.
 
 All of it is optional: what a tool or a file does not tell stays unknown. Energy is reported only
-where a counter or a power reading was there for the whole run.
+where power was read.
 """
 
 import contextlib
@@ -12,14 +12,12 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import psutil
 
 INTERVAL_S = 0.5
 QUERY_S = 10.0
-RAPL = Path("/sys/class/powercap")
 #: Samples below this would make a mean power of one or two readings.
 LEAST_POWER_SAMPLES = 5
 
@@ -65,12 +63,12 @@ class Sampler:
     Parameters
     ----------
     pid
-        The engine's process; its children count. None: only GPUs and the package counter.
+        The engine's process; its children count. None: only GPUs.
 
     Notes
     -----
     GPU memory and power are of the whole device, so they are an upper bound for the engine where
-    something else uses it. ``nvidia-smi`` gives MiB and W; RAPL counts microjoules and wraps.
+    something else uses it. ``nvidia-smi`` gives MiB and W.
     """
 
     def __init__(self, pid: int | None = None) -> None:
@@ -80,24 +78,16 @@ class Sampler:
         self._resident = self._device = 0
         self._power: list[float] = []
         self._seconds = 0.0
-        self._joules: float | None = None
 
     def __enter__(self) -> Self:
-        self._began, self._counters = time.perf_counter(), _rapl()
+        self._began = time.perf_counter()
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join(QUERY_S + 2 * INTERVAL_S)
         self._seconds = time.perf_counter() - self._began
-        after = _rapl()
-        if self._counters and after.keys() == self._counters.keys():
-            spent = [_spent(self._counters[k], after[k]) for k in after]
-            self._joules = sum(spent) / 1e6
 
     def results(self) -> dict[str, Any]:
         """Return the fields of :class:`Results` that were sampled."""
@@ -113,10 +103,6 @@ class Sampler:
             found |= {"wall_power_w": watts, "energy_j": watts * self._seconds,
                       "energy_of": "all GPUs: mean of sampled power x time; not the whole "
                                    "machine"}  # fmt: skip
-        elif self._joules:
-            found |= {"wall_power_w": self._joules / self._seconds, "energy_j": self._joules,
-                      "energy_of": "processor packages (RAPL), everything that runs on "
-                                   "them"}  # fmt: skip
         return found
 
     def _run(self) -> None:
@@ -177,21 +163,3 @@ def _resident(pid: int | None) -> int:
         return sum(p.memory_info().rss for p in (engine, *engine.children(recursive=True)))
     except psutil.Error:
         return 0
-
-
-def _rapl() -> dict[str, tuple[int, int]]:
-    """Read (counter, range) of each processor package; empty where it is not readable."""
-    found = {}
-    for zone in sorted(RAPL.glob("intel-rapl:[0-9]*")):
-        if zone.name.count(":") != 1:
-            continue  # a part of a package, which the package counts already
-        try:
-            found[zone.name] = (int((zone / "energy_uj").read_text()),
-                                int((zone / "max_energy_range_uj").read_text()))  # fmt: skip
-        except (OSError, ValueError):
-            return {}
-    return found
-
-
-def _spent(before: tuple[int, int], after: tuple[int, int]) -> int:
-    return after[0] - before[0] if after[0] >= before[0] else after[0] - before[0] + before[1]

@@ -70,26 +70,29 @@ def _against(
     outcome: CanaryOutcome, reference: Mapping[str, CanaryOutcome] | None, same: bool | None
 ) -> CanaryOutcome:
     known = (reference or {}).get(outcome.id)
+
+    def noted(said: str, **more: str) -> CanaryOutcome:
+        note = "; ".join(filter(None, (outcome.note, said)))
+        return outcome.model_copy(update={**more, "note": note})
+
     if outcome.result == "failed" and outcome.failure != "request":
         if known is None:
-            why = "no reference arm answered it, so a model too small for it looks the same"
-            return outcome.model_copy(update={"note": _joined(outcome.note, why)})
+            return noted("no reference arm answered it, so a model too small for it looks the same")
         if known.result == "failed" and known.failure != "request":
-            said = "the reference arm fails it too: too much for this model, no fault of the stack"
-            return outcome.model_copy(
-                update={"result": "beyond the model", "note": _joined(outcome.note, said)}
-            )
+            why = "the reference arm fails it too: too much for this model, no fault of the stack"
+            return noted(why, result="beyond the model")
         if known.result in ("passed", "recorded"):
-            said = "the reference arm answers it: the stack is broken, not the model too small"
-            return outcome.model_copy(update={"note": _joined(outcome.note, said)})
+            return noted(
+                "the reference arm answers it: the stack is broken, not the model too small"
+            )
     if outcome.result == "recorded" and known and known.result in ("passed", "recorded"):
         if same is not True:
-            why = "not compared with the reference: " + (
+            why = (
                 "other weights may use other words"
                 if same is False
                 else "are the weights the same?"
             )
-            return outcome.model_copy(update={"note": _joined(outcome.note, why)})
+            return noted(f"not compared with the reference: {why}")
         if outcome.text.strip() == known.text.strip():
             return outcome.model_copy(update={"result": "passed"})
         at = next((i for i, (a, b) in enumerate(zip(outcome.text, known.text, strict=False))
@@ -99,10 +102,6 @@ def _against(
             update={"result": "failed", "failure": "wrong answer", "reason": why}
         )
     return outcome
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
 
 
 def _text(answer: Sample) -> str:

@@ -31,7 +31,7 @@ from stackchoice.load.aiperf_run import AiperfRun
 from stackchoice.load.child import exit_with_parent
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import measure_floor
-from stackchoice.load.journal import Journal
+from stackchoice.load.journal import write_event
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import Sample
 from stackchoice.load.run import Emit, LoadRun, Service
@@ -165,10 +165,9 @@ def main() -> None:
     last: dict[str, Any] = {"step": "end"}
     try:
         with job.log.open("ab") as file:
-            journal = Journal(file)
 
             def emit(event: dict[str, Any]) -> None:
-                journal.write(event)
+                write_event(file, event)
                 if text := _text(event):
                     with contextlib.suppress(BlockingIOError):  # a reader that does not keep up
                         os.write(_OUT, _line({"step": event["step"], "text": text}))

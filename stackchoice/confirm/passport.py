@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity, Origin, Setting
@@ -14,11 +15,16 @@ from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Empti
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
+from stackchoice.facts.write import ANYTHING, write_whole
+from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
+from stackchoice.load.untrusted import visible
 
 PARTS = ("identity", "protocol", "validity", "results")
 FORMAT: Final = "stackchoice-passport/2"
+#: 10,000 samples of some kilobytes; anything beyond is no passport.
+MAX_BYTES = 256 * 2**20
 
 
 class PassportError(StackchoiceError):
@@ -194,18 +200,30 @@ class Passport(Record):
             return "HOLD"
         return "VALID" if self.validity.valid else "UNCHECKED"
 
-    def save(self, path: Path | str) -> Path:
-        """Write as JSON, whole or not at all: :func:`stackchoice.confirm.kept.save_passport`."""
-        from stackchoice.confirm.kept import save_passport
-
-        return save_passport(self, path)
+    def save(self, path: Path | str, *, read: str | None = ANYTHING) -> Path:
+        """Write as JSON, whole, and over nothing but what was ``read`` there."""
+        text = self.model_dump_json(indent=2) + "\n"
+        return write_whole(path, text, PassportError, read=read, folders=True)
 
     @classmethod
     def load(cls, path: Path | str) -> Passport:
-        """Read a passport; see :func:`stackchoice.confirm.kept.load_passport`."""
-        from stackchoice.confirm.kept import load_passport
+        """Read a passport.
 
-        return load_passport(path)
+        Raises
+        ------
+        PassportError
+            When the file is missing or is no passport of this format.
+        """
+        text = read_bounded(path, "give the path of a passport")
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "file"
+            raise PassportError(
+                f"{path}: no passport of format {FORMAT}: {visible(where, 100)}: "
+                f"{visible(first['msg'], 200)}; {_advice(text)}"
+            ) from None
 
     def items(self) -> Iterator[tuple[str, str, Any, Origin | None]]:
         """Yield (part, item, value, origin) of every item; origins are known of identity only."""
@@ -222,6 +240,41 @@ class Passport(Record):
     def rows(self) -> list[tuple[str, str, str]]:
         """Return (part, item, text) for every item of the four parts; None reads "unknown"."""
         return [(p, item.replace("_", " "), shown(value)) for p, item, value, _ in self.items()]
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of a passport, as its file in ``data/schemas/`` holds it."""
+    text = json.dumps(Passport.model_json_schema(mode="serialization"))
+    tree = json.loads(text, object_hook=_without_examples)
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    tree |= {"$schema": draft, "title": f"Benchmark passport, {FORMAT}"}
+    return json.dumps(tree, indent=1, sort_keys=True) + "\n"
+
+
+def _without_examples(node: dict[str, Any]) -> dict[str, Any]:
+    """Cut a class's examples in Python off its description."""
+    if isinstance(said := node.get("description"), str):
+        node["description"] = said.partition("\n\nExamples\n")[0]
+    return node
+
+
+def read_bounded(path: Path | str, fix: str) -> str:
+    """Read a text file of a sane size."""
+    return bounded_text(Path(path), MAX_BYTES, PassportError, fix)
+
+
+def _advice(text: str) -> str:
+    """Tell a passport that is broken from a file that is none."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return "it is no JSON; give the path of a passport"
+    said = tree.get("format") if isinstance(tree, dict) else None
+    if said is None:
+        return "it says no format; give another tool's result to `stackchoice passport import`"
+    if str(said).startswith("stackchoice-passport/"):
+        return "measure again with this version"
+    return "give the path of a passport"
 
 
 def shown(value: Any) -> str:

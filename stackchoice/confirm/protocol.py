@@ -79,7 +79,7 @@ def _runner(plan: Plan, release: str | None, timed: list[Event]) -> dict[str, An
             "warm_up": f"{plan.warmup} request(s) of the same kind, not counted; nor those sent "
             "before every stream had begun and after the last timed one had",
         }
-    name, faults = harness(plan.runner, release, own_figures=False)
+    name, faults = harness(plan.runner, own_figures=False)
     return {
         "harness": f"{name} {release or 'of unknown release'}: its workers send and stamp; its raw "
         "records are read by the same code as this client's own",

@@ -10,36 +10,29 @@ from stackchoice.load.records import Failure, Repetition, Sample, Spread, Usage
 from stackchoice.load.rules import load_rules
 from stackchoice.load.stats import Nested
 
-MIN_TOKENS = 16
-MIN_USABLE = 3
-MAX_BUSY_SHARE = 0.3
+_RULES = load_rules()
+MIN_TOKENS, MIN_USABLE = (int(_RULES.discard_limits[n]) for n in ("min_tokens", "min_usable"))
+MAX_BUSY_SHARE = _RULES.discard_limits["max_busy_share"]
+MAX_CACHED_SHARE = _RULES.discard_limits["max_cached_share"]
 #: What every request shares through the chat template, and less than one block of any cache.
 TEMPLATE_TOKENS = 16
-MAX_CACHED_SHARE = 0.01
 #: A prompt sent again is found again but for the block it ends in.
 WARM_SHARE = 0.5
 
 #: Written before the run and kept in the passport with their hash.
 DISCARD_RULES = (
-    "a request that failed, in any class, gives no timing",
-    f"fewer than {MIN_TOKENS} completion tokens, or tokens unknown, gives no ITL and decode rate",
-    f"fewer than {MIN_USABLE} decode rates left: the run is invalid",
-    f"more than {MAX_BUSY_SHARE:.0%} of this machine's CPU in use before the start: the run is "
-    "invalid",
-    "a canary that fails, before or after: the arm is on HOLD; it may be timed and never wins",
-    "a model name that changes during the run: the run is invalid",
-    "a fingerprint, Server header, beginning of ids, build or process that changes during the run: "
-    "the run is invalid",
-    f"asked to be cold, and more than {MAX_CACHED_SHARE:.0%} of a prompt from cache: the run is "
-    "invalid",
-    "a request lost to the client's own faults is discarded and is no failure of the server",
-    *(limit.rule for limit in load_rules().client_limits),
+    *(rule.format(**_RULES.discard_limits) for rule in _RULES.discard_rules),
+    *(limit.rule for limit in _RULES.client_limits),
 )
 RULES_SHA256 = hashlib.sha256("\n".join(DISCARD_RULES).encode()).hexdigest()
 
 
 #: Classes that say nothing of the server.
 NOT_THE_SERVER = (Failure.CLIENT_FAULT, Failure.CANCELLED)
+#: Figures of every answered request, and of those alone that have a decode rate.
+OF_ANSWERED = ("ttft_s", "end_to_end_s", "intended_end_to_end_s", "prefill_tokens_per_s",
+               "server_prefill_tokens_per_s")  # fmt: skip
+OF_RATED = ("itl_s", "decode_tokens_per_s", "server_decode_tokens_per_s")
 
 
 class Goodput(Record):
@@ -165,16 +158,10 @@ def summarise(
     return Results(
         requests=len(samples),
         usable=len(rated),
-        ttft_s=Spread.of(s.ttft_s for s in answered),
-        itl_s=Spread.of(s.itl_s for s in rated),
-        decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in rated),
-        prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in answered),
-        end_to_end_s=Spread.of(s.end_to_end_s for s in answered),
+        **{name: Spread.of(getattr(s, name) for s in answered) for name in OF_ANSWERED},
+        **{name: Spread.of(getattr(s, name) for s in rated) for name in OF_RATED},
         gap_s=Spread.of(s.gap_median_s for s in rated),
-        intended_end_to_end_s=Spread.of(s.intended_end_to_end_s for s in answered),
         aggregate_tokens_per_s=tokens / seconds if seconds else None,
-        server_prefill_tokens_per_s=Spread.of(s.server_prefill_tokens_per_s for s in answered),
-        server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),
         tokens_per_chunk=tokens / chunks if chunks else None,
         peak_memory_bytes=peak_memory_bytes,
         errors=sum(s.failure not in (None, *NOT_THE_SERVER) for s in samples),

@@ -1,6 +1,5 @@
 """Confirm a choice by measuring it: one call from plan to passport."""
 
-import importlib.metadata
 import json
 import subprocess
 import tempfile
@@ -24,11 +23,13 @@ from stackchoice.facts import load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.names import model_called
+from stackchoice.facts.values import count_of
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
-from stackchoice.load.journal import Journal
+from stackchoice.load.journal import write_event
 from stackchoice.load.plan import Plan
+from stackchoice.version import VERSION
 
 #: Ways in which people write the one unit that a prediction may have here.
 DECODE_UNITS = ("tokens/s", "tok/s", "tokens per second")
@@ -78,16 +79,12 @@ def confirm(
         An endpoint, or a running engine (then identity, memory and restarts are known).
     prediction
         Decode tokens per second of one stream, as an interval.
-    plan
-        The load, requests, repetitions and launches, lengths, seed and limits.
     identity
         What is known beside the server, or fields of :class:`Identity`, which are then declared.
         ``settings`` may hold
         ``context_tokens`` and ``slots`` as configured, to be compared with what the server says.
     machine
         The probed machine, where the endpoint is on it.
-    arm
-        Name of this arm in a comparison.
     raw_path
         File for raw requests and answers as JSON lines, written as each request ends. Without
         ``resume`` an existing file is replaced.
@@ -103,8 +100,6 @@ def confirm(
         is the same one at the end.
     cancel
         Once it is set the run ends at once, and the passport holds what was measured until then.
-    on_progress
-        Called with each finished step.
 
     Raises
     ------
@@ -173,8 +168,8 @@ def confirm(
             began = born(pid) if pid else None
             job = Job(endpoint=endpoint, plan=plan, log=path, launch=launch,
                       done=sorted(done.get(launch, ())), program=program,
-                      context_tokens=_count(known.settings.get("context_tokens")),
-                      slots=_count(known.settings.get("slots")), runtime=known.runtime,
+                      context_tokens=count_of(known.settings.get("context_tokens")),
+                      slots=count_of(known.settings.get("slots")), runtime=known.runtime,
                       model_type=model_type, started_here=engine is not None)  # fmt: skip
             with _sampled(local, pid) as sampler, closing(_run_child(job, cancel)) as run:
                 for step in run:
@@ -190,7 +185,7 @@ def confirm(
             if engine:
                 with path.open("ab") as file:
                     text = engine.log_tail(500)
-                    Journal(file).write({"step": "engine_log", "launch": launch, "text": text})
+                    write_event(file, {"step": "engine_log", "launch": launch, "text": text})
         events = list(parsed(path))
         if cancel and cancel.is_set():
             events.append({"step": "cancelled"})
@@ -208,7 +203,7 @@ def confirm(
         plan=plan,
         identity=known.model_copy(update={"machine": machine or known.machine}),
         prediction=prediction,
-        harness_revision=_own_version(),
+        harness_revision=VERSION,
         peak_memory_bytes=max(peaks, default=None),
         host=host,
         restarts=restarts if pid else None,
@@ -293,14 +288,3 @@ def _end_when(
         if cancel.is_set():
             process.terminate()
             return
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _own_version() -> str:
-    try:
-        return importlib.metadata.version("stackchoice")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown: run from a source tree"

@@ -28,13 +28,11 @@ def same_model(events: list[Event]) -> bool | None:
 
 def same_process(events: list[Event]) -> bool | None:
     """Whether the server's process is the one that was there before, within each launch."""
-    known: dict[Any, set[float]] = {}
-    for event in events:
-        started = event.get("server", {}).get("started_at_s") if "server" in event else None
-        if started is not None:
-            known.setdefault(event.get("launch", 0), set()).add(started)
-    pairs = [e for e in events if "server" in e and e["server"].get("started_at_s") is not None]
-    return all(len(s) == 1 for s in known.values()) if len(pairs) > 1 else None
+    seen = [
+        (e.get("launch", 0), e["server"]["started_at_s"]) for e in events
+        if "server" in e and e["server"].get("started_at_s") is not None
+    ]  # fmt: skip
+    return len(set(seen)) == len({launch for launch, _ in seen}) if len(seen) > 1 else None
 
 
 def other_server(events: list[Event]) -> list[str]:

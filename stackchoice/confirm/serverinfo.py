@@ -3,9 +3,10 @@
 from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, counters_of, read_account
 from stackchoice.confirm.account import ServerInfo as ServerInfo
 from stackchoice.errors import EndpointError
+from stackchoice.facts.values import text_of
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.reading import body_text
-from stackchoice.load.untrusted import message_of, parse_json, text_of
+from stackchoice.load.untrusted import message_of, parse_json
 from stackchoice.load.wire import Limits
 
 

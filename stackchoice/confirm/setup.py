@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from stackchoice.errors import EngineError
-from stackchoice.facts.datum import Record
+from stackchoice.facts.datum import AsOf, Record
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.yaml import read_yaml
 
@@ -21,13 +21,12 @@ class Pins(Record):
 
     runtime: dict[str, str]
     model: dict[str, str]
-    as_of: str
+    as_of: AsOf
 
     @classmethod
     def read(cls) -> Pins:
         """Read the pins of this release."""
-        tree = read_yaml(data_dir() / "embedded.yaml")
-        return cls(**{**tree, "as_of": str(tree["as_of"])})
+        return cls(**read_yaml(data_dir() / "embedded.yaml"))
 
     @property
     def packages(self) -> dict[str, str]:

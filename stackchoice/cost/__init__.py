@@ -1,7 +1,7 @@
 """Managed against rented against owned, per month, with people; and the break-even volume.
 
 Formulas are written once and serve Decimal, float and numpy arrays (:mod:`numbers`): tokens,
-machines, hybrid, breakeven, people. ``billing`` puts listed prices into them, ``records`` is what
+machines, hybrid, breakeven. ``billing`` puts listed prices into them, ``records`` is what
 comes out. The bill of a machine that is always on does not depend on its utilisation.
 """
 
@@ -17,6 +17,7 @@ from stackchoice.cost.records import (
     Exit,
     Faster,
     Hybrid,
+    Purchase,
     Redundancy,
     Turn,
     Volume,
@@ -25,6 +26,6 @@ from stackchoice.cost.tokens import metered_usd
 
 __all__ = [
     "BillLine", "BreakEven", "Change", "CostLine", "Curve", "Exit", "Faster", "Hybrid",
-    "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal", "metered_usd",
-    "owned_energy_usd", "owned_parts_usd",
+    "Purchase", "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal",
+    "metered_usd", "owned_energy_usd", "owned_parts_usd",
 ]  # fmt: skip

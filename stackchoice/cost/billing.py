@@ -1,40 +1,22 @@
 """Formulas put on records: what a listed price makes of devices, servers and months."""
 
 from decimal import Decimal
-from typing import Protocol
 
 from stackchoice.cost.machines import energy, owned
 from stackchoice.cost.numbers import ceil, decimal
-from stackchoice.facts.datum import Datum
+from stackchoice.cost.records import Purchase
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Machine
 
-#: Assumption -> argument of :func:`stackchoice.cost.machines.owned`.
-OWNED_ASSUMPTIONS = {
-    "residual_share": "residual_share",
-    "server_life_months": "life",
-    "capital_rate_per_year": "rate_per_year",
-    "maintenance_share_per_year": "maintenance_share",
-    "pue": "pue",
-    "usd_per_kwh": "usd_per_kwh",
-    "hours_per_month": "hours",
-    "hosting_usd_per_kw_month": "hosting_usd_per_kw",
-}
-
-
-class Bought(Protocol):
-    """What is bought: a listed server, or one at a quote of one's own."""
-
-    @property
-    def usd(self) -> Decimal: ...
-    @property
-    def installation_usd(self) -> Decimal: ...
-    @property
-    def power_kw(self) -> Datum[float]: ...
+#: Assumptions that are arguments of :func:`stackchoice.cost.machines.owned`.
+OWNED_ASSUMPTIONS = (
+    "residual_share", "server_life_months", "capital_rate_per_year", "maintenance_share_per_year",
+    "pue", "usd_per_kwh", "hours_per_month", "hosting_usd_per_kw_month",
+)  # fmt: skip
 
 
 def owned_parts_usd(
-    server: Bought, servers: int, months: float, facts: Facts, *, level: bool = False
+    server: Purchase, servers: int, months: float, facts: Facts, *, level: bool = False
 ) -> dict[str, Decimal]:
     """Return what owning costs a month, by part, over a horizon of ``months``.
 
@@ -43,7 +25,7 @@ def owned_parts_usd(
     """
     if server.power_kw.value is None:
         return {}
-    assumed = {name: decimal(facts.assumed(key)) for key, name in OWNED_ASSUMPTIONS.items()}
+    assumed = {name: decimal(facts.assumed(name)) for name in OWNED_ASSUMPTIONS}
     parts = owned(
         price=server.usd, installation=server.installation_usd, horizon=decimal(months),
         kw=decimal(server.power_kw.value), level=level, **assumed,

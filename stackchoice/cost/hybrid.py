@@ -5,6 +5,7 @@ Over a profile ``V_j`` (M tokens in each stretch of time):
 that it takes, ``p sum_j min(max(V_j - (n-1) c, 0), c)``, is worth more than ``B``. USD, M tokens.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -58,12 +59,8 @@ def best_base(
     """
     shared = {"profile": profile, "capacity": capacity,
               "usd_per_mtok": usd_per_mtok}  # fmt: skip
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if slice_usd(replica=middle, **shared) > replica_usd:
-            low = middle
-        else:
-            high = middle - 1
+    low = bisect_left(
+        range(1, most + 1), True, key=lambda n: slice_usd(replica=n, **shared) <= replica_usd
+    )
     whole = {**shared, "replica_usd": replica_usd, "base_fixed": base_fixed}
     return low if hybrid_usd(replicas=low, **whole) < hybrid_usd(replicas=0, **whole) else 0

@@ -68,20 +68,21 @@ def book_value(
 
 
 def owned(
-    *, price: Number, residual_share: Number, installation: Number, life: Number, horizon: Number,
-    rate_per_year: Number, maintenance_share: Number, kw: Number, pue: Number, usd_per_kwh: Number,
-    hours: Number, hosting_usd_per_kw: Number = 0, facilities: Number = 0, level: bool = False,
+    *, price: Number, residual_share: Number, installation: Number, server_life_months: Number,
+    horizon: Number, capital_rate_per_year: Number, maintenance_share_per_year: Number, kw: Number,
+    pue: Number, usd_per_kwh: Number, hours_per_month: Number,
+    hosting_usd_per_kw_month: Number = 0, facilities: Number = 0, level: bool = False,
 ) -> dict[str, Number]:  # fmt: skip
     """Return what owning one server costs a month, by part, seen over ``horizon`` months.
 
     ``level`` takes the annuity over the life instead of depreciation and capital cost.
     """
-    residual = price * residual_share
+    residual, life = price * residual_share, server_life_months
     opening = price + installation
     if level:
         paid = annuity(
-            outlay=opening, residual=residual, rate_per_month=rate_per_year / MONTHS_PER_YEAR,
-            months=life,
+            outlay=opening, residual=residual, months=life,
+            rate_per_month=capital_rate_per_year / MONTHS_PER_YEAR,
         )  # fmt: skip
         parts = {"annuity": paid}
     else:
@@ -89,10 +90,10 @@ def owned(
         closing = book_value(**book, after=horizon)
         parts = {
             "depreciation": (price - residual + installation) / life,
-            "capital": (opening + closing) / 2 * rate_per_year / MONTHS_PER_YEAR,
+            "capital": (opening + closing) / 2 * capital_rate_per_year / MONTHS_PER_YEAR,
         }
     return parts | {
-        "maintenance": price * maintenance_share / MONTHS_PER_YEAR,
-        "energy": energy(kw=kw, pue=pue, usd_per_kwh=usd_per_kwh, hours=hours),
-        "hosting": kw * hosting_usd_per_kw + facilities,
+        "maintenance": price * maintenance_share_per_year / MONTHS_PER_YEAR,
+        "energy": energy(kw=kw, pue=pue, usd_per_kwh=usd_per_kwh, hours=hours_per_month),
+        "hosting": kw * hosting_usd_per_kw_month + facilities,
     }

@@ -5,12 +5,13 @@ Money is USD and Decimal on every bill. An amount of None is unknown: it is neve
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from stackchoice.facts.datum import Evidence, Record, weakest
+from stackchoice.facts.datum import Datum, Evidence, Record, weakest
 from stackchoice.facts.records import Path
 
 Kind = Literal["infrastructure", "people", "one-time"]
@@ -50,6 +51,23 @@ class Volume(Record):
     def total_mtok(self) -> float:
         """Input and output together, in millions."""
         return (self.input_tokens + self.output_tokens) / 1e6
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """``servers`` complete servers to buy. Price, installation and power are of one.
+
+    ``installation_usd`` and ``power_kw`` are the listed ones also at a quote of one's own.
+    """
+
+    servers: int
+    usd: Decimal
+    installation_usd: Decimal
+    devices: int
+    power_kw: Datum[float]
+    evidence: Evidence
+    source: str
+    as_of: str
 
 
 class BillLine(Record):

@@ -40,14 +40,3 @@ class Encoding(Record):
     def quantised(self) -> bool:
         """Whether weights are stored in less than 16 bits (unknown bits count as quantised)."""
         return self.weight_bits is None or self.weight_bits < 16
-
-    def bits_at(self, group_size: int | None = None) -> float | None:
-        """Return stored bits per weight, scales included (None where the group is not known).
-
-        ``weight_bits + scale_bits / group_size`` where the group size is the file's choice.
-        """
-        if self.stored_bits.value is not None:
-            return self.stored_bits.value
-        if self.weight_bits is None or not self.scale_bits or not group_size or group_size < 0:
-            return None
-        return self.weight_bits + self.scale_bits / group_size

@@ -51,7 +51,7 @@ def with_sources(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     return resolved
 
 
-def checked(record: type[R], row: Any, path: Path) -> R:
+def checked(record: type[R], row: Any, path: Path | str) -> R:
     """Check one row; FactsError says what is wrong with file, record, field and value."""
     try:
         return record.model_validate(row)

@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Datum, Record, Source
+from stackchoice.facts.files import checked
 
 Blank = BeforeValidator(lambda text: None if text == "" else text)
 Family = Literal["16-bit", "8-bit", "4-bit"]
@@ -148,14 +149,8 @@ ROWS: dict[str, type[Record] | None] = {
 
 
 def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
-    rows = []
-    for number, row in enumerate(csv.DictReader(text.splitlines()), start=2):
-        try:
-            known = {k: v for k, v in row.items() if k in record.model_fields}
-            rows.append(record.model_validate(known))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise FactsError(
-                f"{path}:{number}: {first['loc'][0]} is {first['input']!r}: {first['msg']}"
-            ) from None
-    return rows
+    return [
+        checked(record, {k: v for k, v in row.items() if k in record.model_fields},
+                f"{path}:{number}")
+        for number, row in enumerate(csv.DictReader(text.splitlines()), start=2)
+    ]  # fmt: skip

@@ -62,7 +62,10 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
 def read_facts(path: Path) -> dict[str, Any]:
     """Read one file of the fact base, by the C parser: ten times faster, and without lines.
 
-    YamlError when the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
+    Raises
+    ------
+    YamlError
+        When the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
     """
     text = _text(path, MAX_FACTS_BYTES)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -116,7 +119,8 @@ def shown(value: Any, limit: int = 120) -> str:
     try:
         text = value if isinstance(value, str) else repr(value)
     except ValueError:  # Python does not print an integer of more than 4300 digits
-        return f"a number of {value.bit_length():,} bits"
+        bits = f"number of {value.bit_length():,} bits" if isinstance(value, int) else "value"
+        return f"a {bits} too long to print"
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[:limit]}…"
 

@@ -130,10 +130,6 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     return asked.model_copy(update={"settings": settings})
 
 
-def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
-    return by_blocks(vllm.plan(asked), pool, context)
-
-
 def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
     """Return what a plan of equal blocks admits in a pool."""
     blocks = plan.pool_blocks(pool)
@@ -179,44 +175,9 @@ def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-ADMIT = {
-    "block_groups": _block_groups,
+ADMIT: dict[str, Callable[[Launch, int, int], dict[str, Any]]] = {
+    "block_groups": lambda asked, pool, context: by_blocks(vllm.plan(asked), pool, context),
     "token_pool": _token_pool,
     "cells": _cells,
     "quotient": _quotient,
 }
-
-
-def counter(asked: Launch, context: int) -> Callable[[int], int]:
-    """Return what counts the live sequences of a pool by this launch's rule.
-
-    Everything that does not depend on the pool is worked out here, once for many pools.
-
-    Raises
-    ------
-    UnknownRuleError, UnknownCacheError
-        Where the rule, or the cache it needs, is not known; the returned function may too.
-    """
-    rule = asked.need("rule")
-    if rule == "block_groups":
-        plan = vllm.plan(asked)
-        each = plan.request_blocks(context)
-        return lambda pool: int(plan.pool_blocks(pool) / each)
-    if rule == "token_pool":
-        windows = [g.window_tokens for g in asked.own_layout.groups if g.window_tokens]
-        widest = max(windows, default=None)
-        kept: dict[int, Any] = {}
-
-        def live(pool: int) -> int:
-            if pool not in kept:
-                kept[pool] = sglang.pools(asked, pool)
-            return int(kept[pool].live(context, widest))
-
-        return live
-    if rule == "cells":
-        one = llamacpp.cells(asked, context, sequences=1, unified=False).total_bytes
-    elif rule == "quotient":
-        one = quotient.sequence_bytes(asked, context)
-    else:
-        raise UnknownRuleError(f"the rule {rule!r} of {asked.engine} is not known")
-    return lambda pool: max(0, pool // one)

@@ -4,7 +4,7 @@ The budget says what is possible; admission is the engine's. The number does not
 engine to the next, nor from one setting to the other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -53,20 +53,20 @@ class AdmissionRow(Counted):
 
 def workspaces_of(
     config: dict[str, Any], machine: Machine, *, devices: int, facts: Facts,
-    weights_bytes: int | None, engines: Iterable[str] | None = None,
+    weights_bytes: int | None,
 ) -> dict[str, Datum[int]]:  # fmt: skip
     """Return what each engine's newest release takes of a replica beside weights and cache.
 
-    Of every engine that is not known not to run on the machine, when none are named.
+    Of every engine that is not known not to run on the machine.
     """
-    runs = [e.id for e in facts.engines.values() if e.runs_on(machine.backend) is not False]
     weights = None if weights_bytes is None else weights_bytes / devices / GIB
-    asked = {
-        engine: replica_launch(engine, facts.engines[engine].latest.version, config,
-                               devices=devices, facts=facts)
-        for engine in engines or runs
+    return {
+        engine.id: workspace(Start(
+            replica_launch(engine.id, engine.latest.version, config, devices=devices, facts=facts),
+            machine, devices, weights,
+        ))
+        for engine in facts.engines.values() if engine.runs_on(machine.backend) is not False
     }  # fmt: skip
-    return {e: workspace(Start(one, machine, devices, weights)) for e, one in asked.items()}
 
 
 def lightest(

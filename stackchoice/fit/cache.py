@@ -32,8 +32,8 @@ class StateLayout(Record):
     """How an engine keeps recurrent state: the default is the reference path in Transformers.
 
     ``None`` takes the state's type from the config and the convolution's from the model. Where the
-    config is silent the state has ``silent_dtype`` (``model``: the model's own), else the reference
-    code's.
+    config is silent the state has ``silent_dtype`` (``model``: the model's own; ``unread``: nobody
+    read it), else the reference code's.
     """
 
     state_dtype: str | None = None
@@ -121,10 +121,8 @@ def cache_layout(
     draft_layers: int = 0,
     draft_tokens: int = 0,
     expand_latent: bool = False,
-    shard_heads: bool = True,
     sliding: Sliding = "window",
     bytes_per_head: int | None = None,
-    index_dtype: str | None = None,
     memory: MemoryFacts | None = None,
     layers: list[Layers] | None = None,
 ) -> CacheLayout:
@@ -148,8 +146,6 @@ def cache_layout(
         The release stores expanded keys and values in place of an MLA latent.
     bytes_per_head
         Bytes of K plus V of one head and token, for a cache type that is not in the fact base.
-    index_dtype
-        Type of sparse-attention index keys; 8 bits with a scale when not given.
     layers
         What :func:`stackchoice.fit.layers.model_layers` gives, where it is known already.
 
@@ -169,8 +165,8 @@ def cache_layout(
     dtype = kv_dtype or model_dtype(text) or "bfloat16"
     layers = (model_layers(config) if layers is None else layers) + draft_head(config, draft_layers)
     sizes = _Sizes(
-        facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp if shard_heads
-        else 1, expand_latent, bytes_per_head, index_dtype, draft_tokens,
+        facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp, expand_latent,
+        bytes_per_head, draft_tokens,
     )  # fmt: skip
     groups = [sizes.group(row) for row in layers]
     if sliding == "charged":
@@ -185,12 +181,11 @@ class _Sizes:
 
     def __init__(
         self, facts: MemoryFacts, dtype: str, own: str, state: StateLayout, tp: int, expand: bool,
-        bytes_per_head: int | None, index_dtype: str | None, draft_tokens: int,
+        bytes_per_head: int | None, draft_tokens: int,
     ) -> None:  # fmt: skip
         self.facts, self.own, self.state, self.tp, self.expand = facts, own, state, tp, expand
         self.bytes_per_head, self.draft_tokens = bytes_per_head, draft_tokens
         self.format = None if bytes_per_head else self._format(dtype)
-        self.index_format = self._format(index_dtype) if index_dtype else None
 
     def group(self, row: Layers) -> LayerGroup:
         state = row.layers * self._state_bytes(row) if row.state_heads else 0
@@ -202,8 +197,9 @@ class _Sizes:
 
     def _token_bytes(self, row: Layers) -> Fraction:
         """Bytes one layer keeps for one token (one entry, in compressed layers)."""
-        if row.kind == "index":
-            return self._index_bytes(row)
+        if row.kind == "index":  # 8 bits a value, and a scale for each group of them
+            groups = ceil(row.key_dim / self.facts.record("index_scale_group"))
+            return Fraction(row.key_dim + groups * self.facts.record("index_scale_bytes"))
         if row.kind == "block_index":
             return row.key_dim * self._bits(self._format(self.own)) / 8
         if row.kind == "compressed":
@@ -234,12 +230,6 @@ class _Sizes:
             )
         return row.latent_values * self._bits(stored) / 8
 
-    def _index_bytes(self, row: Layers) -> Fraction:
-        if self.index_format:
-            return row.key_dim * self._bits(self.index_format) / 8
-        groups = ceil(row.key_dim / self.facts.record("index_scale_group"))
-        return Fraction(row.key_dim + groups * self.facts.record("index_scale_bytes"))
-
     def _state_bytes(self, row: Layers) -> int:
         """Bytes one layer keeps for one sequence: the state, and the convolution's columns."""
         state = Fraction(0)
@@ -249,19 +239,16 @@ class _Sizes:
                 or row.reference_dtype
             )  # fmt: skip
             dtype = self.own if dtype == "model" else dtype
-            if dtype is None:
+            if dtype in (None, "unread"):
                 raise UnknownCacheError(
                     f"the config does not say in which type a {row.kind} state is kept; give it"
                 )
             state = even(row.state_values, row.state_heads, self.tp) * self._bits(
-                self._format(dtype)
+                self._format(sure(dtype))
             )
-        columns = (
-            0
-            if not row.conv_channels
-            else row.conv_kernel - (not self.state.all_conv_columns) + self.draft_tokens
-        )
-        kept = 0 if self.state.conv_dtype == "none" else columns
+        kept = row.conv_kernel - (not self.state.all_conv_columns) + self.draft_tokens
+        if not row.conv_channels or self.state.conv_dtype == "none":
+            kept = 0
         conv_bits = self._bits(self._format(self.state.conv_dtype or self.own)) if kept else 0
         channels = even(row.conv_channels, row.state_heads, self.tp)
         return int((state + channels * kept * conv_bits) / 8)

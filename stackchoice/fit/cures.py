@@ -29,20 +29,18 @@ class Situation(Record):
     """One artifact on some devices of a machine, for an engine and a context."""
 
     engine: str
-    release: str | None = None
     model: Model
     artifact: Artifact
     machine: Machine
     tp: int = 1
     context_tokens: int
     kv_dtype: str | None = None
-    settings: dict[str, Any] = {}
 
     def launch(self, facts: Facts) -> Launch:
         """Return the launch of the replica."""
         return replica_launch(
-            self.engine, self.release, self.model.config.value or {}, devices=self.tp,
-            kv_dtype=self.kv_dtype, settings=self.settings, facts=facts,
+            self.engine, None, self.model.config.value or {}, devices=self.tp,
+            kv_dtype=self.kv_dtype, facts=facts,
         )  # fmt: skip
 
     def workspace(self, facts: Facts) -> Datum[int]:

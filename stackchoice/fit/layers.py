@@ -19,6 +19,7 @@ from stackchoice.fit.config import (
     reads_config,
     stated,
     text_config,
+    whole,
 )  # fmt: skip
 from stackchoice.fit.kinds import REPEATING, SHARING, layer_counts, owners, refuse_unread
 from stackchoice.fit.recurrent import recurrent_layers
@@ -185,9 +186,9 @@ def _index_layers(text: dict[str, Any], full: int) -> list[Layers]:
     indexed = [word in config_keys().indexed for word in words]
     if not any(indexed):
         indexed = [config_keys().kinds.get(word) == "full" for word in words] or [True] * full
-    if text.get("indexer_types"):
-        types = counted(text, "indexer_types", len(indexed))
-        indexed = [on and kind != "shared" for on, kind in zip(indexed, types, strict=True)]
+    types = {"indexer_types": text.get("indexer_types") or _indexer_types(text, len(indexed))}
+    kinds = counted(types, "indexer_types", len(indexed))
+    indexed = [on and kind != "shared" for on, kind in zip(indexed, kinds, strict=True)]
     if not (own := sum(indexed)):
         return []
     if pooled:
@@ -198,22 +199,31 @@ def _index_layers(text: dict[str, Any], full: int) -> list[Layers]:
                    ratio=text.get("index_kpool") or 1)]  # fmt: skip
 
 
+def _indexer_types(text: dict[str, Any], layers: int) -> list[str]:
+    """Return which layers run an indexer where a schedule says it: ``F`` and ``S``, or every n-th.
+
+    Source: vLLM ``deepseek_v2.py``, SGLang ``configs/model_config.py``, Transformers glm_moe_dsa.
+    """
+    if pattern := text.get("index_topk_pattern"):
+        return [*("shared" if word in ("S", "shared") else "full" for word in pattern),
+                *["full"] * layers]  # fmt: skip
+    every = whole(text, "index_topk_freq") or 1
+    first = (whole(text, "index_skip_topk_offset") or 2) - 1
+    return ["shared" if max(i - first, 0) % every else "full" for i in range(layers)]
+
+
 def _compressed(text: dict[str, Any]) -> list[Layers]:
     """DeepSeek-V4: every layer keeps a window of entries, some one entry per ``ratio`` tokens."""
     layers = need(text, "num_hidden_layers")
     ratios = Counter(r for r in counted(text, "compress_ratios", layers) if r)
-    groups = [_windowed_entry(text, layers)]
-    for ratio, number in sorted(ratios.items()):
-        groups.append(
-            Layers(kind="compressed", layers=number, latent_values=need(text, "head_dim"),
-                   ratio=ratio)
-        )  # fmt: skip
-    indexed = min(ratios, default=0)
+    size, indexed = need(text, "head_dim"), min(ratios, default=0)
+    groups = [_windowed_entry(text, layers)] + [
+        Layers(kind="compressed", layers=number, latent_values=size, ratio=ratio)
+        for ratio, number in sorted(ratios.items())
+    ]
     if indexed and text.get("index_topk"):
-        groups.append(
-            Layers(kind="index", layers=ratios[indexed], key_dim=need(text, "index_head_dim"),
-                   ratio=indexed)
-        )  # fmt: skip
+        keys = need(text, "index_head_dim")
+        groups.append(Layers(kind="index", layers=ratios[indexed], key_dim=keys, ratio=indexed))
     return groups
 
 

@@ -4,7 +4,10 @@ A pool line can agree to the token with two contradictory premises. Then the fig
 nothing, and only the release's source, or another line of the same start, decides.
 """
 
+import sys
+from bisect import bisect_left
 from collections.abc import Callable
+from itertools import count, takewhile
 
 from stackchoice.errors import UnknownRuleError
 from stackchoice.facts.datum import Record
@@ -174,18 +177,8 @@ def _premise(
 
 def _solve(tokens: Callable[[int], int], printed: int) -> list[int]:
     """Return every number of blocks that prints so many tokens ([] when none does)."""
-    high = 1
-    while tokens(high) < printed:
-        high *= 2
-    low = 0
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if tokens(middle) < printed else (low, middle)
-    found = []
-    while tokens(low) == printed:
-        found.append(low)
-        low += 1
-    return found
+    first = bisect_left(range(sys.maxsize), printed, key=tokens)
+    return list(takewhile(lambda blocks: tokens(blocks) == printed, count(first)))
 
 
 def _deciding(

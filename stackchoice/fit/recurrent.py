@@ -1,7 +1,8 @@
 """Shapes of recurrent layers: Gated DeltaNet, Kimi Delta Attention, Mamba, short convolution.
 
 Each returns the values of one sequence's state in one layer, of which a device holds its share
-of the heads, and the channels that the causal convolution keeps ``kernel`` columns of.
+of the heads, and the channels that the causal convolution keeps ``kernel`` columns of. The
+reference's type is what the class in Transformers 5.24.0 keeps when it is run in bfloat16.
 """
 
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.fit.config import head_dim, need
+
+#: Kinds of layers that keep a state instead of a cache, as the shapes here name them.
+RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 
 
 def recurrent_layers(text: dict[str, Any], layers: int) -> list[dict[str, Any]]:
@@ -83,6 +87,7 @@ def _lightning(text: dict[str, Any]) -> dict[str, Any]:
         "state_heads": heads,
         "state_values": heads * size * size,
         "state_dtype": text.get("mamba_ssm_cache_dtype"),
+        "reference_dtype": "float32" if columns else "model",
         "conv_channels": 3 * heads * size if columns else 0,
         "conv_kernel": columns or 0,
     }
@@ -99,6 +104,7 @@ def _mamba2(text: dict[str, Any]) -> dict[str, Any]:
         "state_heads": heads,
         "state_values": heads * size * state,
         "state_dtype": text.get("mamba_ssm_cache_dtype") or text.get("mamba_ssm_dtype"),
+        "reference_dtype": "float32",
         "conv_channels": heads * size + 2 * groups * state,
         "conv_kernel": _first(text, "conv_kernel", "mamba_d_conv"),
     }
@@ -117,6 +123,7 @@ def _mamba1(text: dict[str, Any]) -> dict[str, Any]:
         "state_heads": inner,
         "state_values": inner * _first(text, "state_size", "mamba_d_state"),
         "state_dtype": text.get("mamba_ssm_cache_dtype"),
+        "reference_dtype": "float32",
         "conv_channels": inner,
         "conv_kernel": _first(text, "conv_kernel", "mamba_d_conv"),
     }

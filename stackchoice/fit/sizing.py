@@ -124,10 +124,10 @@ def size(
         admissions=admissions,
         speed=batch_one_speed(
             model, artifact, machine, facts.efficiencies, devices=devices,
-            cache_bytes=per_sequence or 0, shares=facts.share_models, classes=facts.speed_classes,
+            cache_bytes=one or 0, shares=facts.share_models, classes=facts.speed_classes,
             engine=engines[0] if engines and len(engines) == 1 else "",
             links=facts.links.values(), interconnect=interconnect, measured=measured,
-            cache_at=layout.bytes_per_sequence if layout else None,
+            cache_at=held.bytes_per_sequence if held else None,
         ),
         cures={
             engine: cures(situation.model_copy(update={"engine": engine}), facts)

@@ -1,22 +1,20 @@
 """Every artifact on every machine with every release at several contexts: what fits, and how much.
 
 The same rules as :mod:`stackchoice.fit.admission`, asked so that work is shared: a release whose
-facts equal another's is the same case, and what does not depend on the pool is worked out once.
+facts equal another's is the same case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.frame import frame
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
-from stackchoice.fit.admission import counter, launch, with_device
+from stackchoice.fit.admission import admitted, launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GIB, usable_bytes
@@ -131,35 +129,21 @@ def sweep(
 
 
 class _Shared:
-    """Counts of sequences by pool, kept by model, behaviour of the release, device and context."""
+    """Counts of sequences, kept by model, behaviour of the release, machine, context and pool."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.launches: dict[Key, Launch] = {}
-        #: Engines whose workspace goes with the weights: what has no rule of its own among them.
-        self.by_weights = set(facts.engines) - {
-            f.engine
-            for f in facts.memory.allocators
-            if f.key == "budget" and f.value.value != "share_of_rest"
-        }
         self.versions: dict[Key, str] = {}
-        self.behaviour, self.place = cache(self._behaviour), cache(self._place)
-        self.taken = cache(self._taken)
-        self.counter, self.count = cache(self._counter), cache(self._count)
+        self.behaviour, self.taken = cache(self._behaviour), cache(self._taken)
+        self.launch, self.count = cache(self._launch), cache(self._count)
 
     def pool(
         self, model: Model, engine: Engine, version: str, machine: Machine, weights: int
     ) -> int | None:
         """Return what weights and the engine's workspace leave (None: a size is unknown)."""
         memory = usable_bytes(machine, 1).value
-        heavy = weights if engine.id in self.by_weights else 0
-        taken = self.taken(model.id, self.behaviour(engine.id, version), machine.id, heavy)
+        taken = self.taken(model.id, self.behaviour(engine.id, version), machine.id, weights)
         return None if memory is None or taken is None else memory - weights - taken
-
-    def _taken(self, model_id: str, behaviour: Key, machine_id: str, weights: int) -> int | None:
-        config = self.facts.models[model_id].config.value or {}
-        asked = launch(behaviour[0], self.versions[behaviour], config, facts=self.facts)
-        return workspace(Start(asked, self.facts.machines[machine_id], weights=weights / GIB)).value
 
     def ask(
         self, model: Model, engine: Engine, version: str, machine: Machine, context: int,
@@ -171,8 +155,8 @@ class _Shared:
             return TOO_LONG, -1
         if pool <= 0:
             return TOO_LARGE, 0
-        place = self.place(model.id, self.behaviour(engine.id, version), machine.id)
-        return self.count(place, context, pool) if place else (UNKNOWN, -1)
+        behaviour = self.behaviour(engine.id, version)
+        return self.count(model.id, behaviour, machine.id, context, pool)
 
     def _behaviour(self, engine_id: str, version: str) -> Key:
         """Return what an engine does at a release: releases that do the same are one case."""
@@ -184,33 +168,22 @@ class _Shared:
         self.versions.setdefault(found, version)
         return found
 
-    def _place(self, model_id: str, behaviour: Key, machine_id: str) -> Key | None:
-        """Return the key of a launch: all that a count depends on beside context and pool."""
+    def _launch(self, model_id: str, behaviour: Key) -> Launch:
         config = self.facts.models[model_id].config.value or {}
-        asked = launch(behaviour[0], self.versions[behaviour], config, facts=self.facts)
-        rule = asked.fact("rule")
-        try:
-            if rule == "block_groups":
-                asked = with_device(asked, self.facts.machines[machine_id])
-        except UnknownRuleError:
-            rule = None
-        key = (model_id, behaviour, tuple(sorted(asked.settings.items())))
-        self.launches.setdefault(key, asked)
-        return None if rule is None else key
+        return launch(behaviour[0], self.versions[behaviour], config, facts=self.facts)
 
-    def _counter(self, place: Key, context: int) -> Callable[[int], int] | None:
-        try:
-            return counter(self.launches[place], context)
-        except (UnknownRuleError, UnknownCacheError):
-            return None
+    def _taken(self, model_id: str, behaviour: Key, machine_id: str, weights: int) -> int | None:
+        asked, machine = self.launch(model_id, behaviour), self.facts.machines[machine_id]
+        return workspace(Start(asked, machine, weights=weights / GIB)).value
 
-    def _count(self, place: Key, context: int, pool: int) -> tuple[int, int]:
-        count = self.counter(place, context)
-        try:
-            live = count(pool) if count else -1
-        except (UnknownRuleError, UnknownCacheError):
-            live = -1
-        return (UNKNOWN if live < 0 else FITS if live else TOO_LARGE), live
+    def _count(
+        self, model_id: str, behaviour: Key, machine_id: str, context: int, pool: int
+    ) -> tuple[int, int]:
+        live = admitted(
+            self.launch(model_id, behaviour), pool_bytes=pool, context_tokens=context,
+            device=self.facts.machines[machine_id],
+        ).live_sequences  # fmt: skip
+        return (UNKNOWN, -1) if live is None else (FITS if live else TOO_LARGE, live)
 
 
 def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> int | None:
@@ -222,9 +195,3 @@ def _barred(model: Model, artifact: Artifact, engine: Engine, version: str) -> i
     if there is False:
         return NO_ARCHITECTURE
     return UNKNOWN if loads is None or there is None else None
-
-
-def tally(found: Sweep) -> Iterator[tuple[str, int]]:
-    """Yield how many candidates come to each status."""
-    for code, words in enumerate(STATUS):
-        yield words, int((found.status == code).sum())

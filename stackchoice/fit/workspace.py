@@ -210,7 +210,7 @@ def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
         for size in (min(ends[0] for _, ends in found), max(ends[1] for _, ends in found))
     )
     return Datum[int](
-        value=between(low, high, end), low=low, high=high, source=found[0][0].rule.source,
+        value=round(low + (high - low) * end), low=low, high=high, source=found[0][0].rule.source,
         evidence=weakest(*(one.evidence for one, _ in found)), note=note,
     )  # fmt: skip
 
@@ -232,11 +232,6 @@ def _others(start: Start) -> list[tuple[Start, Ends]]:
         with suppress(UnknownRuleError, UnknownCacheError):
             found.append((like, _own(like)))
     return found
-
-
-def between(low: int, high: int, end: float) -> int:
-    """Return the size at a place between two: 0 the least, 1 the most."""
-    return round(low + (high - low) * end)
 
 
 def said(size: Datum[int], devices: int = 1) -> str:

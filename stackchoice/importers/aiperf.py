@@ -1,27 +1,23 @@
-"""Exports of AIPerf (and GenAI-Perf before it): summary as JSON or CSV, records as JSONL.
+"""Exports of AIPerf: summary as JSON, records and raw records as JSONL.
 
 Raw records hold every event with its stamp, and are judged by this client's own reader.
 """
 
-import csv
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
+from stackchoice.facts.values import dict_of, text_of
 from stackchoice.importers.run import Found, Run, sample, sampling_of
 from stackchoice.importers.values import at, lengths, number, rows, spread, spread_of, whole, words
 from stackchoice.load.aiperf import exchange_of_record
 from stackchoice.load.reading import read_sample
 from stackchoice.load.records import Sample
-from stackchoice.load.untrusted import dict_of, text_of
 
 #: Seconds of one unit of a metric.
 UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 LATENCIES = ("ttft_s", "itl_s", "end_to_end_s", "intended_end_to_end_s")
-#: Headers of the CSV, as tags -> the tag of the JSON where that is another.
-HEADERS = {"error_count": "error_request_count"}
 
 
 def is_aiperf(tree: dict[str, Any]) -> bool:
@@ -69,40 +65,27 @@ def read_summary(tree: dict[str, Any]) -> Run:
         broken.append("AIPerf says that the run was cancelled")
     if tree.get("is_complete") is False:
         broken.append(f"AIPerf says it is incomplete: {words(tree.get('incomplete_reason'))}")
-    run = _figures(tree)
     prompts = at(config, "datasets", 0, "prompts") or {}
-    return run.model_copy(update={
-        "harness_version": words(tree.get("aiperf_version")),
-        "asked": {"streams": streams, "rate": rate, "kind": kind,
-                  "requests": whole(phase.get("requests") or load.get("request_count")),
-                  "isl": at(prompts, "isl", "mean"), "osl": at(prompts, "osl", "mean")},
-        "identity": (Found(items={"model": words(model), "endpoint_model": words(model),
-                                  "endpoint_url": words(at(config, "endpoint", "urls", 0))}),),
-        "concurrency": streams if rate is None else None,
-        "rate_per_s": rate,
-        "arrival": _arrival(kind, streams, rate),
-        "sampling": sampling_of(extra) or None,
-        "input_lengths": _lengths(tree, "input_sequence_length", at(prompts, "isl", "mean")),
-        "output_lengths": _lengths(tree, "output_sequence_length", at(prompts, "osl", "mean")),
-        "warm_up": "none configured" if config.get("phases") and warm is None else None,
-        "warm_up_requests": whole(at(warm, "requests")),
-        "prompts": words(at(config, "datasets", 0, "format") or at(config, "datasets", 0, "type")),
-        "cached_share": number(at(tree, "overall_usage_prompt_cache_read_pct", "avg"), 0.01),
-        "seed": whole(at(tree, "run_info", "random_seed")),
-        "started_at": words(tree.get("start_time")), "ended_at": words(tree.get("end_time")),
-        "broken": tuple(broken),
-    })  # fmt: skip
-
-
-def _figures(tree: dict[str, Any]) -> Run:
-    """Read the metrics, which JSON and CSV have in common."""
     failed = whole(at(tree, "error_request_count", "avg"))
     done = whole(at(tree, "request_count", "avg"))
     goodput = number(at(tree, "goodput", "avg"))
     return Run(
-        harness="aiperf",
-        requests=None if done is None else done + (failed or 0),
-        completed=done,
+        harness="aiperf", harness_revision=words(tree.get("aiperf_version")),
+        asked={"streams": streams, "rate": rate, "kind": kind,
+               "requests": whole(phase.get("requests") or load.get("request_count")),
+               "isl": at(prompts, "isl", "mean"), "osl": at(prompts, "osl", "mean")},
+        identity=(Found(items={"model": words(model), "endpoint_model": words(model),
+                               "endpoint_url": words(at(config, "endpoint", "urls", 0))}),),
+        concurrency=streams if rate is None else None, rate_per_s=rate,
+        arrival_pattern=_arrival(kind, streams, rate),
+        sampling_settings=sampling_of(extra) or None,
+        input_lengths=_lengths(tree, "input_sequence_length", at(prompts, "isl", "mean")),
+        output_lengths=_lengths(tree, "output_sequence_length", at(prompts, "osl", "mean")),
+        warm_up="none configured" if config.get("phases") and warm is None else None,
+        warm_up_requests=whole(at(warm, "requests")),
+        prompt_version=words(at(config, "datasets", 0, "format")
+                             or at(config, "datasets", 0, "type")),
+        requests=None if done is None else done + (failed or 0), completed=done,
         # No metric of failed requests is written where none failed.
         failed=failed if failed is not None or done is None else 0,
         duration_s=_scaled(tree, "benchmark_duration", "avg"),
@@ -116,33 +99,10 @@ def _figures(tree: dict[str, Any]) -> Run:
         achieved_concurrency=number(at(tree, "effective_concurrency", "avg")),
         goodput=() if goodput is None else (
             Goodput(objective="not in the file", requests_per_s=goodput),),
-        input_lengths=_lengths(tree, "input_sequence_length", None),
-        output_lengths=_lengths(tree, "output_sequence_length", None),
+        cached_share=number(at(tree, "overall_usage_prompt_cache_read_pct", "avg"), 0.01),
+        seed=whole(at(tree, "run_info", "random_seed")), broken=tuple(broken),
+        started_at=words(tree.get("start_time")), ended_at=words(tree.get("end_time")),
     )  # fmt: skip
-
-
-def read_csv(text: str) -> Run:
-    """Read ``profile_export_aiperf.csv``: a table with percentiles, then one of single values."""
-    tree: dict[str, Any] = {}
-    header: list[str] = []
-    for row in csv.reader(text.splitlines()):
-        if not row:
-            continue
-        if row[0] == "Metric":
-            header = row
-            continue
-        if row[0] == "Endpoint":
-            break
-        match = re.fullmatch(r"(.*?)(?: \(([^()]*)\))?", row[0])
-        if match and header:
-            tag = match.group(1).lower().replace(" ", "_")
-            cells = {k: number(v) for k, v in zip(header[1:], row[1:], strict=False) if v != ""}
-            if "Value" in cells:
-                cells["avg"] = cells.pop("Value")
-            tree[HEADERS.get(tag, tag)] = {"unit": match.group(2) or "", **cells}
-    return _figures(tree).model_copy(
-        update={"notes": ("the CSV does not hold model, load or settings",)}
-    )
 
 
 def read_records(lines: list[dict[str, Any]]) -> Run:
@@ -196,9 +156,9 @@ def read_raw(lines: list[dict[str, Any]]) -> Run:
     agent = words(at(timed[0], "request_headers", "User-Agent")) if timed else None
     first = min(number(x["metadata"].get("request_start_ns"), 1e-9) or 0 for x in timed)
     return Run(
-        harness="aiperf-raw", harness_version=agent.removeprefix("aiperf/") if agent else None,
+        harness="aiperf-raw", harness_revision=agent.removeprefix("aiperf/") if agent else None,
         identity=(Found(items={"model": model, "endpoint_model": model}),),
-        sampling=sampling[0] if all(s == sampling[0] for s in sampling) else None,
+        sampling_settings=sampling[0] if all(s == sampling[0] for s in sampling) else None,
         requests=len(timed), completed=len(good), failed=len(timed) - len(good),
         failures={f.value: n for f, n in Counter(s.failure for s in found if s.failure).items()},
         warm_up_requests=(len(lines) - len(timed)) or None,

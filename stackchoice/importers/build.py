@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from stackchoice.confirm.identity import Basis, Identity
-from stackchoice.confirm.kept import read_bounded
-from stackchoice.confirm.passport import Passport, Protocol, Validity
+from stackchoice.confirm.passport import Passport, Protocol, Validity, read_bounded
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, Source
@@ -27,7 +26,7 @@ from stackchoice.load.untrusted import parse_json
 
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
-    "AIPerf (profile_export_aiperf.json or .csv, profile_export.jsonl, profile_export_raw.jsonl)",
+    "AIPerf (profile_export_aiperf.json, profile_export.jsonl, profile_export_raw.jsonl)",
     "llama-bench (JSON, JSONL, CSV, Markdown)",
 )  # fmt: skip
 #: Requests of one file that are kept singly; a summary of all of them is kept in any case.
@@ -139,8 +138,6 @@ def _lines(text: str) -> list[dict[str, Any]]:
 
 def _table(text: str) -> list[Run]:
     head = text.lstrip("\ufeff \n").split("\n", 1)[0]
-    if head.startswith("Metric,"):
-        return [aiperf.read_csv(text)]
     if "avg_ts" in head and "n_prompt" in head:
         return llamabench.read_tests(llamabench.read_csv(text))
     return llamabench.read_tests(llamabench.read_markdown(text))
@@ -157,10 +154,8 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
     identity = Identity()
     for found in first.identity:
         identity = identity.seen(found.items, found.basis, found.where)
-    name, faults = harness(
-        first.harness.removesuffix(RAW), first.harness_version,
-        own_figures=not first.harness.endswith(RAW),
-    )  # fmt: skip
+    own = not first.harness.endswith(RAW)
+    name, faults = harness(first.harness.removesuffix(RAW), own_figures=own)
     protocol = _protocol(runs, name, faults)
     identity, protocol = _declare(identity, protocol, declared)
     results = _results(runs)
@@ -212,32 +207,15 @@ def _protocol(runs: list[Run], name: str, faults: tuple[str, ...]) -> Protocol:
     run = runs[0]
     cached = run.cached_share
     cache = None if cached is None else "cold" if cached <= MAX_CACHED_SHARE else "partly warm"
-    sampling = None
-    if run.sampling is not None:
-        sampling = ", ".join(f"{k} {v}" for k, v in run.sampling.items())
-    return Protocol(
-        prompt_version=run.prompts,
-        harness=name,
-        harness_revision=run.harness_version,
-        harness_faults=faults,
-        sampling=sampling,
-        sampling_settings=run.sampling,
-        input_lengths=run.input_lengths,
-        output_lengths=run.output_lengths,
-        concurrency=run.concurrency,
-        rate_per_s=run.rate_per_s,
-        arrival_pattern=run.arrival,
-        prefix_cache_state=None if cached is None else f"{cached:.1%} of prompt tokens from cache",
-        cache=cache,
-        warm_up=run.warm_up,
-        warm_up_requests=run.warm_up_requests,
-        window_s=run.duration_s,
-        requests=run.requests,
-        repetitions=len(runs),
-        seed=run.seed,
-        started_at=run.started_at,
-        ended_at=runs[-1].ended_at,
-    )
+    given = run.sampling_settings
+    said = {n: getattr(run, n) for n in Run.model_fields if n in Protocol.model_fields}
+    return Protocol(**{
+        **said, "harness": name, "harness_faults": faults, "window_s": run.duration_s,
+        "sampling": None if given is None else ", ".join(f"{k} {v}" for k, v in given.items()),
+        "prefix_cache_state": None if cached is None
+        else f"{cached:.1%} of prompt tokens from cache",
+        "cache": cache, "repetitions": len(runs), "ended_at": runs[-1].ended_at,
+    })  # fmt: skip
 
 
 def _declare(

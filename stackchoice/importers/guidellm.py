@@ -45,13 +45,13 @@ def _benchmark(tree: dict[str, Any], bench: dict[str, Any]) -> Run:
     done, failed = whole(totals.get("successful")), whole(totals.get("errored"))
     return Run(
         harness="guidellm",
-        harness_version=words(version),
+        harness_revision=words(version),
         asked={"kind": kind, "streams": streams, "rate": rate, **data},
         identity=(_identity(tree, bench),),
         concurrency=streams if kind in ("concurrent", "synchronous", "throughput") else None,
         rate_per_s=rate,
-        arrival=_arrival(kind, streams, rate),
-        sampling=_sampling(tree, bench),
+        arrival_pattern=_arrival(kind, streams, rate),
+        sampling_settings=_sampling(tree, bench),
         input_lengths=_lengths(metrics, "prompt_token_count", data.get("prompt_tokens")),
         output_lengths=_lengths(metrics, "output_token_count", data.get("output_tokens")),
         warm_up=_warm_up(warm),
@@ -173,11 +173,9 @@ def _goodput(bench: dict[str, Any], metrics: dict[str, Any]) -> tuple[Goodput, .
 
 
 def _mean(value: Any) -> Any:
-    return (
-        _first(at(value, "successful", "mean"), at(value, "mean"))
-        if isinstance(value, dict)
-        else value
-    )
+    if not isinstance(value, dict):
+        return value
+    return _first(at(value, "successful", "mean"), at(value, "mean"))
 
 
 def _sample(row: dict[str, Any]) -> Sample | None:

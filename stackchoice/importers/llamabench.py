@@ -11,18 +11,14 @@ from typing import Any
 
 from stackchoice.importers.run import Found, Run
 from stackchoice.importers.values import lengths, number, plain, spread, spread_of, whole, words
+from stackchoice.load.harnesses import known
 from stackchoice.load.records import Spread
 
-RESULTS = ("n_prompt", "n_gen", "n_depth", "test_time", "avg_ns", "stddev_ns", "avg_ts",
-           "stddev_ts", "samples_ns", "samples_ts")  # fmt: skip
 TEST = re.compile(r"(?:pp(\d+))?\+?(?:tg(\d+))?(?: @ d(\d+))?")
 RATE = re.compile(r"([\d.]+)\s*(?:±|\+/-)?\s*([\d.]*)")
 BUILD = re.compile(r"^build:\s*(\S+)\s*\((\d+)\)", re.M)
 #: What stands behind the size in a description like "qwen3 8B Q4_K - Medium".
 ENCODING = re.compile(r"(?:^|\s)(?:\d[\d.x]*[BMK](?:\.A\d[\d.]*B)?)\s+(\S.*)$")
-DISPLAY = {"model": "model_type", "backend": "backends", "ngl": "n_gpu_layers",
-           "threads": "n_threads", "fa": "flash_attn", "sm": "split_mode", "ts": "tensor_split",
-           "lm": "load_mode", "nkvo": "no_kv_offload", "dev": "devices"}  # fmt: skip
 
 
 def is_llamabench(row: dict[str, Any]) -> bool:
@@ -39,7 +35,7 @@ def read_markdown(text: str) -> list[dict[str, Any]]:
     """Return the rows of the Markdown output, which has columns for what is not the default."""
     header: list[str] = []
     found: list[dict[str, Any]] = []
-    build = BUILD.search(text)
+    build, names = BUILD.search(text), known("llama-bench")["columns"]
     for line in text.splitlines():
         if not line.strip().startswith("|"):
             continue
@@ -47,7 +43,7 @@ def read_markdown(text: str) -> list[dict[str, Any]]:
         if "test" in cells and "t/s" in cells:
             header = cells
         elif header and len(cells) == len(header) and not set(cells[0]) <= set("-: "):
-            row: dict[str, Any] = {DISPLAY.get(k, k): v for k, v in zip(header, cells, strict=True)}
+            row: dict[str, Any] = {names.get(k, k): v for k, v in zip(header, cells, strict=True)}
             test, rate = TEST.fullmatch(row.pop("test")), RATE.match(row.pop("t/s"))
             if not test or not rate:
                 continue
@@ -80,7 +76,7 @@ def read_tests(rows: Iterable[dict[str, Any]]) -> list[Run]:
 
 
 def _configuration(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in plain(row).items() if k not in RESULTS}
+    return {k: v for k, v in plain(row).items() if k not in known("llama-bench")["results"]}
 
 
 def _run(prompt: dict[str, Any] | None, answer: dict[str, Any] | None) -> Run:
@@ -96,15 +92,15 @@ def _run(prompt: dict[str, Any] | None, answer: dict[str, Any] | None) -> Run:
     times = [v for r in (prompt, answer) if r for v in [words(str(r.get("test_time") or ""))] if v]
     return Run(
         harness="llama-bench",
-        harness_version=_build(row),
+        harness_revision=_build(row),
         asked=sizes,
         identity=(_identity(row),),
         concurrency=1,
-        arrival="the engine alone: one test after the other, no server",
-        sampling={"sampler": "none: random tokens"},
+        arrival_pattern="the engine alone: one test after the other, no server",
+        sampling_settings={"sampler": "none: random tokens"},
         input_lengths=_length(sizes["prompt"], depth),
         output_lengths=_length(sizes["answer"], 0),
-        prompts="random tokens",
+        prompt_version="random tokens",
         decode_tokens_per_s=decode,
         prefill_tokens_per_s=prefill,
         itl_s=itl,
@@ -121,7 +117,7 @@ def _mixed(row: dict[str, Any]) -> Run:
     rate = number(row.get("avg_ts"))
     text = f"pp{whole(row.get('n_prompt'))}+tg{whole(row.get('n_gen'))}: {rate} tokens/s"
     return _run(None, None).model_copy(update={
-        "identity": (_identity(row),), "asked": {"test": text}, "harness_version": _build(row),
+        "identity": (_identity(row),), "asked": {"test": text}, "harness_revision": _build(row),
         "input_lengths": None, "output_lengths": None,
         "notes": (f"{text} of prompt and answer together: neither a prefill nor a decode rate",),
     })  # fmt: skip
@@ -138,8 +134,8 @@ def _rates(row: dict[str, Any] | None) -> Spread | None:
     if row is None:
         return None
     samples = row.get("samples_ts")
-    if isinstance(samples, list) and (known := [v for v in map(number, samples) if v]):
-        return spread_of(known)
+    if isinstance(samples, list) and (rates := [v for v in map(number, samples) if v]):
+        return spread_of(rates)
     mean = number(row.get("avg_ts"))
     return spread(n=None, mean=mean) if mean else None
 

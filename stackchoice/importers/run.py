@@ -28,20 +28,20 @@ class Run(Record):
     """
 
     harness: str
-    harness_version: str | None = None
+    harness_revision: str | None = None
     label: str | None = None
     asked: dict[str, Any] = {}
     identity: tuple[Found, ...] = ()
     concurrency: int | None = None
     rate_per_s: float | None = None
-    arrival: str | None = None
-    sampling: dict[str, str | int | float | bool] | None = None
+    arrival_pattern: str | None = None
+    sampling_settings: dict[str, str | int | float | bool] | None = None
     input_lengths: Lengths | None = None
     output_lengths: Lengths | None = None
     warm_up: str | None = None
     warm_up_requests: int | None = None
     cached_share: float | None = None
-    prompts: str | None = None
+    prompt_version: str | None = None
     seed: int | None = None
     requests: int | None = None
     completed: int | None = None

@@ -13,22 +13,10 @@ from stackchoice.confirm.identity import Basis
 from stackchoice.confirm.results import Goodput
 from stackchoice.importers.run import Found, Run, sample
 from stackchoice.importers.values import at, lengths, number, plain, spread, spread_of, whole, words
+from stackchoice.load.harnesses import known
 from stackchoice.load.records import Sample
 
 MS = 1e-3
-#: Keys that either script writes itself; everything else plain was given as metadata.
-LOAD_KEYS = ("request_rate", "burstiness", "max_concurrency", "num_prompts", "dataset_name",
-             "random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len",
-             "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps")  # fmt: skip
-OWN_KEYS = {
-    "date", "endpoint_type", "backend", "label", "tag", "model_id", "tokenizer_id", "duration",
-    "completed", "failed", "total_input_tokens", "total_output_tokens", "request_throughput",
-    "request_goodput", "request_goodput:", "output_throughput", "input_throughput",
-    "total_throughput", "total_token_throughput", "total_input_text_tokens",
-    "total_input_vision_tokens", "total_output_tokens_retokenized", "concurrency", "accept_length",
-    "max_output_tokens_per_s", "max_concurrent_requests", "rtfx", "best_of", "use_beam_search",
-    *LOAD_KEYS,
-}  # fmt: skip
 
 
 def is_vllm(tree: dict[str, Any]) -> bool:
@@ -51,7 +39,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
     good = [s for s in single if s is not None]
     n = whole(tree.get("completed"))
     e2e = "e2el" if harness == "vllm-bench" else "e2e_latency"
-    asked = plain({k: tree.get(k) for k in LOAD_KEYS})
+    asked = plain({k: tree.get(k) for k in known("vllm-bench")["load_keys"]})
     requests = whole(tree.get("num_prompts")) or (len(single) or None)
     failed = whole(tree.get("failed"))
     if failed is None and requests is not None and n is not None and harness == "vllm-bench":
@@ -69,7 +57,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
         identity=_identity(tree),
         concurrency=streams,
         rate_per_s=finite,
-        arrival=_arrival(tree, finite, streams),
+        arrival_pattern=_arrival(tree, finite, streams),
         input_lengths=lengths(
             [s.prompt_tokens for s in good], asked=_asked(tree, "random_input_len"), n=n,
             mean=total_in / n if total_in is not None and n else None,
@@ -79,7 +67,7 @@ def read_serving(tree: dict[str, Any], harness: str) -> Run:
             mean=total_out / n if total_out is not None and n else None,
         ),
         cached_share=cached,
-        prompts=words(tree.get("dataset_name")),
+        prompt_version=words(tree.get("dataset_name")),
         requests=requests,
         completed=n,
         failed=failed,
@@ -113,7 +101,8 @@ def _identity(tree: dict[str, Any]) -> tuple[Found, ...]:
                  "context_tokens": said.context_tokens, "kv_pool_tokens": said.kv_pool_tokens,
                  "slots": said.slots, "effective_settings": said.settings}  # fmt: skip
         found.append(Found(items=items, basis=Basis.READ, where="/server_info, kept in the file"))
-    given = {k: v for k, v in plain(tree).items() if k not in OWN_KEYS and not _figure(k)}
+    own = {*known("vllm-bench")["own_keys"], *known("vllm-bench")["load_keys"]}
+    given = {k: v for k, v in plain(tree).items() if k not in own and not _figure(k)}
     found.append(Found(items={"model": words(tree.get("model_id")), "settings": given}))
     return tuple(found)
 

@@ -7,10 +7,10 @@ from typing import Any
 from stackchoice.confirm import protocol
 from stackchoice.confirm.passport import Lengths
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.values import text_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Spread
 from stackchoice.load.rules import load_rules
-from stackchoice.load.untrusted import text_of
 
 MAX_TEXT = 300
 Plain = str | int | float | bool

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from stackchoice.facts.values import dict_of, text_of
 from stackchoice.load.arrivals import Closed, Load
 from stackchoice.load.endpoint import DEFAULT_KEY_ENV, Endpoint
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import ClientHealth
-from stackchoice.load.untrusted import dict_of, text_of
 from stackchoice.load.wire import Exchange, Problem
 
 RECORDS = "profile_export_raw.jsonl"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stackchoice.errors import EngineError, InputError
+from stackchoice.facts.values import dict_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.aiperf import (
     RECORDS,
@@ -33,7 +34,7 @@ from stackchoice.load.reading import read_sample
 from stackchoice.load.records import ClientHealth, Sample
 from stackchoice.load.run import LoadRun, Service
 from stackchoice.load.script import Script
-from stackchoice.load.untrusted import dict_of, parse_json
+from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Exchange, Problem
 
 #: Its services start and end; a slow machine takes most of a minute.

@@ -6,7 +6,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns
 
@@ -24,12 +23,6 @@ _TAIL = 4
 
 Make = Callable[[Phase, int], bytes]
 Done = Callable[[Phase, int, bytes, Exchange], None]
-
-
-@dataclass(slots=True)
-class _Sent:
-    phase: Phase
-    exchange: Exchange
 
 
 class Drive:
@@ -73,7 +66,7 @@ class Drive:
         self._extra = itertools.count()
         self._tails = self._started = 0
         self._in_flight = 0
-        self._sent: list[_Sent] = []
+        self._sent: list[tuple[Phase, Exchange]] = []
         self._last_arrival = False
 
     def run(self) -> ClientHealth:
@@ -197,7 +190,7 @@ class Drive:
 
         exchange = self.loop.send(request, ended, intended_ns)
         self.slips.add(max(0, exchange.started_ns - intended_ns))
-        self._sent.append(_Sent(phase, exchange))
+        self._sent.append((phase, exchange))
 
     def _over(self) -> bool:
         if self.stopped or self._last_arrival:
@@ -209,7 +202,7 @@ class Drive:
     def _concurrency(self) -> float | None:
         """Mean requests in flight from the first timed one's start to the last one's end."""
         now = perf_counter_ns()
-        spans = [(s.phase, s.exchange.started_ns, s.exchange.ended_ns or now) for s in self._sent]
+        spans = [(phase, x.started_ns, x.ended_ns or now) for phase, x in self._sent]
         timed = [(a, b) for phase, a, b in spans if phase == "timed"]
         if not timed:
             return None
@@ -220,7 +213,7 @@ class Drive:
 
     def _rates(self) -> tuple[float | None, float | None]:
         """Requests a second of the timed ones: as they were due, and as they were sent."""
-        timed = [s.exchange for s in self._sent if s.phase == "timed"]
+        timed = [exchange for phase, exchange in self._sent if phase == "timed"]
         if len(timed) < 2:
             return None, None
         due = (timed[-1].intended_ns - timed[0].intended_ns) / 1e9

@@ -4,6 +4,7 @@ import ipaddress
 import json
 import os
 import re
+from time import perf_counter_ns
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -12,7 +13,7 @@ from pydantic import field_validator
 
 from stackchoice.errors import EndpointError
 from stackchoice.facts.datum import Record
-from stackchoice.load.exchange import exchange, exchange_keeping
+from stackchoice.load.loop import Loop
 from stackchoice.load.wire import Address, Exchange, Limits, Problem
 
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
@@ -148,28 +149,25 @@ class Endpoint(Record):
 
     def ask(self, body: dict[str, Any], limits: Limits) -> Exchange:
         """POST one completion on a connection of its own; failures are in the exchange."""
-        measured = exchange(self.address, self.request("POST", self.path_of(body), body), limits)
-        measured.redact(self.api_key() or "")
-        return measured
+        return self._sent(self.request("POST", self.path_of(body), body), limits)[0]
 
     def ask_keeping(self, body: dict[str, Any], limits: Limits) -> tuple[Exchange, bool]:
         """Do the same and offer to keep the connection; tell whether the server really does."""
         request = self.request("POST", self.path_of(body), body, close=False)
-        measured, kept = exchange_keeping(self.address, request, limits, WATCH_S)
-        measured.redact(self.api_key() or "")
-        return measured, kept
+        return self._sent(request, limits, WATCH_S)
 
     def get(self, path: str, limits: Limits) -> Exchange:
         """GET one path of the server."""
-        measured = exchange(self.address, self.request("GET", path), limits)
-        measured.redact(self.api_key() or "")
-        return measured
+        return self._sent(self.request("GET", path), limits)[0]
 
     def post(self, path: str, limits: Limits) -> Exchange:
         """POST an empty object to one path of the server."""
-        measured = exchange(self.address, self.request("POST", path, {}), limits)
+        return self._sent(self.request("POST", path, {}), limits)[0]
+
+    def _sent(self, request: bytes, limits: Limits, watch_s: float = 0) -> tuple[Exchange, bool]:
+        measured, kept = _exchange(self.address, request, limits, watch_s)
         measured.redact(self.api_key() or "")
-        return measured
+        return measured, kept
 
     def unreachable(self, failed: Exchange) -> EndpointError:
         """Word an exchange that never became an HTTP answer as an error for the user."""
@@ -178,6 +176,25 @@ class Endpoint(Record):
         return EndpointError(
             f"{self.base_url}: {failed.problem.value}{detail}; {_FIX[failed.problem]}"
         )
+
+
+def _exchange(
+    address: Address, request: bytes, limits: Limits, watch_s: float = 0
+) -> tuple[Exchange, bool]:
+    """Send one request on a new connection and read its response; failures are returned.
+
+    Beside it stands whether the connection is still there ``watch_s`` later.
+    """
+    loop = Loop(address, limits, reuse=watch_s > 0)
+    finished: list[Exchange] = []
+    try:
+        loop.send(request, finished.append)
+        loop.run(lambda: bool(finished))
+        until = finished[0].ended_ns + round(watch_s * 1e9)
+        loop.run(lambda: not loop.kept or perf_counter_ns() >= until)
+        return finished[0], loop.kept > 0
+    finally:
+        loop.close()
 
 
 def _split(value: str) -> SplitResult:

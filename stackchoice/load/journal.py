@@ -11,16 +11,10 @@ from stackchoice.load.wire import Exchange, Problem
 _TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
 
 
-class Journal:
-    """Appends events to a file; each line is whole or it is not there for a reader."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, event: dict[str, Any]) -> None:
-        """Append one event and hand it to the system."""
-        self._file.write(line_of(event))
-        self._file.flush()
+def write_event(file: BinaryIO, event: dict[str, Any]) -> None:
+    """Append one event and hand it to the system; a reader takes whole lines alone."""
+    file.write(line_of(event))
+    file.flush()
 
 
 def line_of(event: dict[str, Any]) -> bytes:

@@ -7,17 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.values import count_of, dict_of, text_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Failure, Sample, Usage
 from stackchoice.load.sse import events
-from stackchoice.load.untrusted import (
-    count_of,
-    dict_of,
-    message_of,
-    parse_json,
-    rate_of,
-    text_of,
-)
+from stackchoice.load.untrusted import message_of, parse_json, rate_of
 from stackchoice.load.wire import Exchange, Framing, Problem
 
 #: Chunks that one token may add at the end, when a parser lets go of what it held back.
@@ -114,8 +108,6 @@ def read_sample(
 
     Parameters
     ----------
-    measured
-        The kept bytes and times.
     request
         The request's JSON, against whose limit the server's count of tokens is checked.
     expect_stop

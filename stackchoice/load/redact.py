@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from stackchoice.facts.secrets import HIDDEN, without_keys
 from stackchoice.load.untrusted import parse_json
 
 _COOKIE = re.compile(rb"(?i)(\nset-cookie:[ \t]*)([^\r\n]+)")
@@ -55,11 +56,11 @@ def redacted(raw: bytes, secret: str) -> bytes:
 
 
 def without_secrets(text: str) -> str:
-    """Return text of a program that had this environment, without the keys in it."""
+    """Return text of a program that had this environment, without the keys in it or of its own."""
     for name, value in os.environ.items():
         if len(value) >= SHORTEST and _NAMED.search(name):
-            text = text.replace(value, "[redacted]")
-    return text
+            text = text.replace(value, HIDDEN)
+    return without_keys(text)
 
 
 def _start(secret: str) -> str:

@@ -20,6 +20,7 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter_ns
 from typing import Any
@@ -36,25 +37,21 @@ _CHUNKED = 2**62
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
+@dataclass(slots=True, eq=False)
 class _Peer:
     """One connection: what it sent, and the answer that is on its way."""
 
-    __slots__ = (
-        "asked_ns", "body", "closes", "fault", "log", "need", "next", "pending", "seen", "sock",
-        "steps",
-    )  # fmt: skip
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
-        self.seen = bytearray()
-        self.body = self.need = 0
-        self.closes = False
-        self.steps: list[Step] = []
-        self.next = 0
-        self.pending = b""
-        self.asked_ns = 0
-        self.fault: Fault | None = None
-        self.log: dict[str, Any] = {}
+    sock: socket.socket
+    seen: bytearray = field(default_factory=bytearray)
+    body: int = 0
+    need: int = 0
+    closes: bool = False
+    steps: list[Step] = field(default_factory=list)
+    next: int = 0
+    pending: bytes = b""
+    asked_ns: int = 0
+    fault: Fault | None = None
+    log: dict[str, Any] = field(default_factory=dict)
 
 
 class ReferenceServer:
@@ -79,7 +76,7 @@ class ReferenceServer:
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._due: list[tuple[int, int, _Peer]] = []
         self._sequence = itertools.count()
-        self._layout = lru_cache(256)(_lay_out)
+        self._layout = lru_cache(256)(answer)
         self._asked = 0
 
     def run(self) -> None:
@@ -158,7 +155,9 @@ class ReferenceServer:
         else:
             self._asked += 1
             request = json.loads(body)
-            script = self._script_of(request)
+            script = self.script
+            if own := request.get("reference"):
+                script = Script.model_validate({**script.model_dump(), **own})
             peer.fault = script.fault if self._asked % script.fault_every == 0 else None
             if self._asked <= len(script.faults):
                 peer.fault = script.faults[self._asked - 1]
@@ -166,7 +165,8 @@ class ReferenceServer:
             chat = path.endswith(b"/chat/completions")
             asked = request.get("max_tokens") or request.get("max_completion_tokens") or 10**6
             streamed = request.get("stream", False)
-            steps, prompt = self._layout(script, peer.fault, asked, chat), body.count(b" ") + 1
+            steps = self._layout(script, peer.fault, asked, chat=chat)
+            prompt = body.count(b" ") + 1
             if streamed:
                 last = steps[-1].data.replace(PROMPT_TOKENS % 0, PROMPT_TOKENS % prompt)
                 peer.steps = [*steps[:-1], steps[-1]._replace(data=last)]
@@ -187,10 +187,6 @@ class ReferenceServer:
             self._close(peer, reset=True)
             return
         self._later(peer)
-
-    def _script_of(self, request: dict[str, Any]) -> Script:
-        own = request.get("reference")
-        return Script.model_validate({**self.script.model_dump(), **own}) if own else self.script
 
     def _later(self, peer: _Peer) -> None:
         when = peer.asked_ns + peer.steps[peer.next].after_ns
@@ -276,10 +272,6 @@ class ReferenceServer:
         if path == "/script":
             return plain(200, self.script.model_dump(mode="json"))
         return plain(404, {"error": {"message": "not here"}})
-
-
-def _lay_out(script: Script, fault: Fault | None, asked: int, chat: bool) -> list[Step]:
-    return answer(script, fault, asked, chat=chat)
 
 
 def _whole(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:

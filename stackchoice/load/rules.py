@@ -25,6 +25,8 @@ class Rules(Record):
     percentile_source: dict[str, Any]
     client_limits: tuple[Limit, ...]
     assumed_launch_scatter: dict[str, Any]
+    discard_limits: dict[str, int | float]
+    discard_rules: tuple[str, ...]
     sha256: str
 
     def limit(self, name: str) -> float:
@@ -37,6 +39,4 @@ def load_rules() -> Rules:
     """Read the rules of this release."""
     path = data_dir() / "run_rules.yaml"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    tree = read_yaml(path)
-    tree["percentile_source"] = {k: str(v) for k, v in tree["percentile_source"].items()}
-    return Rules.model_validate({**tree, "sha256": digest})
+    return Rules.model_validate({**read_yaml(path), "sha256": digest})

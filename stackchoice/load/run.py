@@ -50,8 +50,6 @@ class LoadRun:
 
     Parameters
     ----------
-    endpoint, plan
-        Where, and what.
     emit
         Takes each event (a dict that JSON can hold); called between reads, never before a stamp.
     launch

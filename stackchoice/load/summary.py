@@ -24,6 +24,11 @@ Event = dict[str, Any]
 OUTGROWN = ", --runner aiperf (its workers take more than one core), or another machine"
 
 
+#: Figures of a request that a repetition sums up.
+SPREADS = ("ttft_s", "itl_s", "end_to_end_s", "intended_ttft_s", "intended_end_to_end_s",
+           "decode_tokens_per_s", "prefill_tokens_per_s")  # fmt: skip
+
+
 def repetitions(
     timed: Sequence[tuple[Event, Sample]], events: Iterable[Event], plan: Plan, model: str
 ) -> list[Repetition]:
@@ -80,13 +85,7 @@ def _repetition(
         duration_s=seconds,
         requests_per_s=len(good) / seconds if seconds else None,
         output_tokens_per_s=tokens / seconds if tokens and seconds else None,
-        ttft_s=Spread.of(s.ttft_s for s in good),
-        itl_s=Spread.of(s.itl_s for s in good),
-        end_to_end_s=Spread.of(s.end_to_end_s for s in good),
-        intended_ttft_s=Spread.of(s.intended_ttft_s for s in good),
-        intended_end_to_end_s=Spread.of(s.intended_end_to_end_s for s in good),
-        decode_tokens_per_s=Spread.of(s.decode_tokens_per_s for s in good),
-        prefill_tokens_per_s=Spread.of(s.prefill_tokens_per_s for s in good),
+        **{name: Spread.of(getattr(s, name) for s in good) for name in SPREADS},
         health=_worst([ClientHealth.model_validate(e["health"]) for e in health]),
         stopped=next((e["stopped"] for e in health if e.get("stopped")), ""),
     )

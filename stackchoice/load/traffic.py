@@ -58,7 +58,7 @@ def read_traffic(path: Path | str, *, limit: int | None = None) -> Traffic:
         if isinstance(row, str):
             raise InputError(f"{path}:{line}: {row}; correct or remove the line")
         known = fields.trace(row) if number == 0 else known
-        found.append(_request(fields.open(row), known.time_unit if known else None, path, line))
+        found.append(_request(LogRow(fields, row), known.time_unit if known else None, path, line))
     if not found:
         raise InputError(f"{path}: holds no request; give a traffic file with one line for each")
     found.sort(key=lambda request: request[0])

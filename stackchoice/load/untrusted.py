@@ -33,22 +33,6 @@ def message_of(answer: dict[str, Any]) -> str:
     return shown(error if isinstance(error, str) else json.dumps(error), 300)
 
 
-def dict_of(value: Any) -> dict[str, Any]:
-    """Return the object, or an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def text_of(value: Any) -> str:
-    """Return a string that UTF-8 can hold; JSON may carry lone surrogates, which it cannot."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
-
-
-def count_of(value: Any) -> int | None:
-    """Return a plausible count of tokens, or None."""
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-    return value if good else None
-
-
 def rate_of(value: Any) -> float | None:
     """Return a plausible rate, or None."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12

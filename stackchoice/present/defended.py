@@ -104,11 +104,6 @@ def releases_table(engine: str, rows: list[ReleaseRow]) -> Section:
     return section("releases", engine=engine, rows=rows)
 
 
-def defence_table(defence: Defence) -> Section:
-    """Return pictures and tables of what stands behind a decision."""
-    return section("defence", **defence_context(defence))
-
-
 def defence_context(defence: Defence) -> dict[str, Any]:
     """Return what the template of a defence shows."""
     return {

@@ -129,14 +129,10 @@ class DropPanel(Panel):
 
     Parameters
     ----------
-    facts
-        The fact base.
     path
         What to start with.
     form
         The panel that a scenario is opened in, once its path is typed here.
-    keep
-        The file in which the path outlives the kernel; none where it is empty.
     """
 
     def __init__(

@@ -1,11 +1,13 @@
 """Question 1 in pictures and tables: cache, premises, admission, cures, printed figures, ledger."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 import altair as alt
 
 from stackchoice.facts import Facts
+from stackchoice.facts.told import Why
 from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
@@ -79,9 +81,13 @@ def admissions_table(fit: Any, why: Reason = no_reasons) -> Section:
     )  # fmt: skip
 
 
-def openings_table(sizings: list[Sizing]) -> Section:
-    """Return several ways to place a model, each with the room it leaves."""
-    return section("openings", sizings=sizings)
+def openings_table(sizings: list[Sizing], whys: Iterable[Iterable[Why]] = ()) -> Section:
+    """Return several ways to place a model, each with the room it leaves.
+
+    ``whys`` are those of each sizing (:func:`stackchoice.why.chosen.sized`).
+    """
+    told = [{why.answer: why for why in own} for own in whys] or [{}] * len(sizings)
+    return section("openings", sizings=zip(sizings, told, strict=True))
 
 
 def premises_table(check: PremiseCheck) -> Section:

@@ -1,11 +1,8 @@
 """The kernel path as tables: one checkpoint in an engine, an engine's encodings, and a panel."""
 
-from collections.abc import Iterable
-
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
-from stackchoice.facts.told import Why
 from stackchoice.fit.path import artifact_parts
 from stackchoice.fit.release import checked_release
 from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
@@ -15,19 +12,21 @@ from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.panels import artifact_choices, model_choices
-from stackchoice.why.fit import kernel_path
+from stackchoice.why.fit import kernel_path, kernel_rows
 
 NEWEST = "newest"
 
 
 def path_table(wall: ModelWall) -> Section:
     """Return what one engine does with one checkpoint on one machine: the three levels, and why."""
-    return section("kernel_path", wall=wall)
+    return section("kernel_path", wall=wall, told=wall.path and kernel_path(wall.path))
 
 
 def wall_table(wall: EngineWall) -> Section:
     """Return which encodings have kernels in an engine release on a machine."""
-    return section("kernel_wall", wall=wall, wall_text=wall_text)
+    rows = [(row, kernel_rows(f"{row.name}, {row.part}: {row.verdict}", row.path))
+            for row in wall.rows]  # fmt: skip
+    return section("kernel_wall", wall=wall, rows=rows, wall_text=wall_text)
 
 
 def wall_of(
@@ -57,19 +56,14 @@ class KernelPanel(Panel):
 
     Parameters
     ----------
-    facts
-        The fact base.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``model``, ``artifact``, ``engine``, ``release``,
         ``machine``.
 
     Attributes
     ----------
-    wall, values, error
-        The last valid path with the texts it came from, and what was said of the last refused
-        value (else an empty text).
+    wall
+        The last valid path.
     """
 
     def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
@@ -111,9 +105,6 @@ class KernelPanel(Panel):
 
     def _options(self, values: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
         return {"artifact": artifact_choices(self.facts, values["model"])}
-
-    def _why(self) -> Iterable[Why]:
-        return [kernel_path(self.wall.path)] if self.wall.path else []
 
     def _table(self) -> Section:
         return path_table(self.wall)

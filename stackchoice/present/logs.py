@@ -38,10 +38,6 @@ class LogPanel(Panel):
 
     Parameters
     ----------
-    facts
-        The fact base.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``path``, ``machine``, ``served``.
     """

@@ -29,16 +29,11 @@ class MoneyPanel(Panel):
     ----------
     scenario
         Where to start; what is not touched keeps its origin and answerer.
-    facts
-        The fact base to decide with.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------
-    decision, values, error
-        The last valid decision with the texts it came from, and what was said of the last refused
-        value (else an empty text).
+    decision
+        The last valid decision.
     """
 
     def __init__(self, scenario: Scenario, facts: Facts, *, keep: str = "") -> None:

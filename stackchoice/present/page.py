@@ -24,8 +24,8 @@ SECTION_MIME = "application/vnd.stackchoice.section"
 
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
-    "number", "usd", "gb", "both_units", "interval", "volume", "cents", "price", "times", "share",
-    "headline", "gained", "usd_evidence",
+    "number", "usd", "gb", "both_units", "interval", "volume", "canary", "cents", "price", "times",
+    "share", "headline", "gained", "usd_evidence",
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.

@@ -19,12 +19,21 @@ STANDS = "; what stands below is the last answer that could be given"
 
 
 class Panel(ipywidgets.VBox):
-    """Fields of text and choice, a message and a view. ``values`` are the last valid texts.
+    """Fields of text and choice, each with a place for its refusal, a message and a view.
 
     A change is tried on all values together; what cannot be is refused in one line beside the
     field that was changed, and the last valid values and result stay. A text is put back then; a
-    choice stays chosen, or nobody could step past it by key. What was changed is kept, where
-    ``keep`` names a file.
+    choice stays chosen, or nobody could step past it by key.
+
+    Every panel takes ``facts``, the fact base, and ``keep``, the path of the file in which what was
+    changed outlives the kernel; nothing is kept where it is empty.
+
+    Attributes
+    ----------
+    values, result
+        The last valid texts by field, and what came of them.
+    error
+        What was said of the last refused value, else an empty text.
     """
 
     #: What each panel does in its own way: work the values out, and show the last result.

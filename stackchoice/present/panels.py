@@ -31,19 +31,14 @@ class SizingPanel(Panel):
 
     Parameters
     ----------
-    facts
-        The fact base.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``model``, ``artifact``, ``machine``, ``devices``,
         ``context_tokens``, ``cache_type``, ``engine`` (for which cures are worked out).
 
     Attributes
     ----------
-    sizing, values, error
-        The last valid sizing with the texts it came from, and what was said of the last refused
-        value (else an empty text).
+    sizing
+        The last valid sizing.
     """
 
     def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:
@@ -112,10 +107,6 @@ class PremisePanel(Panel):
 
     Parameters
     ----------
-    facts
-        The fact base.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
     start
         First values of fields, by name: ``engine``, ``release``, ``model``, ``cache_type``,
         ``devices``, ``context_tokens``, ``printed_tokens``, ``memory_gib``, ``concurrency``,
@@ -123,9 +114,8 @@ class PremisePanel(Panel):
 
     Attributes
     ----------
-    check, values, error
-        The last valid check with the texts it came from, and what was said of the last refused
-        value (else an empty text).
+    check
+        The last valid check.
     """
 
     def __init__(self, facts: Facts, *, keep: str = "", **start: str) -> None:

@@ -27,10 +27,6 @@ class RankingPanel(Panel):
     ----------
     traffic
         Scenarios to take the traffic and the team of, by name.
-    facts
-        The fact base to decide with.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------

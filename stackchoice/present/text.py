@@ -23,6 +23,19 @@ CLASSES = {
     "assumed": "a default that nobody checked",
 }
 
+#: What the shipped canaries ask of a stack, by how their names begin.
+CANARIES = {
+    "capital": "names a capital",
+    "week": "knows the days of a week",
+    "echo-twice": "repeats a word, twice the same",
+    "json-schema": "answers in a given schema",
+    "exact": "repeats a sentence",
+    "tool-call": "calls a tool",
+    "code": "writes code that runs",
+    "recall": "remembers an earlier turn",
+    "needle": "finds a number in a long text",
+}
+
 #: A fact older than this is flagged as old.
 OLD_AFTER_DAYS = 365
 
@@ -80,8 +93,8 @@ def usd_evidence(decision: Any, option: Any) -> str:
     """Return the class of an option's monthly total: its path's, else that of what was stated."""
     paths = (line for line in decision.cost.lines if line.total_usd == option.usd_per_month)
     stated = {row["input"]: row["evidence"] for row in decision.inputs}
-    stands = stated.get("current.usd_per_month", UNKNOWN)
-    return next((line.total_evidence.value for line in paths), stands)
+    stands = str(stated.get("current.usd_per_month", UNKNOWN))
+    return next((str(line.total_evidence.value) for line in paths), stands)
 
 
 def share(value: float | None) -> str:
@@ -118,6 +131,12 @@ def interval(value: Any) -> str:
 def volume(mtok: float | None) -> str:
     """Return a monthly volume in millions of tokens; None is never."""
     return "never" if mtok is None else number(mtok, "M tokens a month")
+
+
+def canary(name: str) -> str:
+    """Return a canary with what it asks, where that is one of the shipped ones."""
+    asks = next((words for key, words in CANARIES.items() if name.startswith(key)), "")
+    return f"{name}: {asks}" if asks else name
 
 
 def age_mark(as_of: str, today: date) -> str:

@@ -38,12 +38,8 @@ class TrafficPanel(Panel):
     ----------
     scenario
         Gives everything else, and the traffic where neither log nor preset is chosen.
-    facts
-        The fact base.
     log, preset
         What to start with; a log stands before a preset.
-    keep
-        The file in which changed inputs outlive the kernel; none where it is empty.
 
     Attributes
     ----------

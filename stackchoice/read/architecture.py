@@ -7,14 +7,13 @@ from pydantic import Field
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
+from stackchoice.facts.values import count_of, dict_of, list_of, text_of
 from stackchoice.fit.config import model_dtype, read, text_config
 from stackchoice.fit.layers import Layers, model_layers
+from stackchoice.fit.recurrent import RECURRENT
 from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
-from stackchoice.read.values import count_of, dict_of, list_of, text_of
 
-#: Kinds of layers that keep a state instead of a cache.
-RECURRENT = ("gated_delta", "kimi_delta", "lightning", "mamba2", "mamba", "short_conv")
 MAMBA = ("mamba2", "mamba")
 #: What may go wrong in a reading of values that are of no sensible type.
 ODD = (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError,

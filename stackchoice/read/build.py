@@ -8,6 +8,7 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import no_collector
 from stackchoice.facts.records import WeightPart
+from stackchoice.facts.values import count_of, dict_of, text_of
 from stackchoice.read.architecture import ODD, Architecture, architecture, config_findings
 from stackchoice.read.checkpoint import PRESETS, Checkpoint, content_hash, open_checkpoint
 from stackchoice.read.contradictions import declared_findings
@@ -25,7 +26,6 @@ from stackchoice.read.uses import (
     stored_parts,
     stored_uses,
 )
-from stackchoice.read.values import count_of, dict_of
 
 #: Settings of generation_config.json that decide how text is sampled.
 SAMPLING = (
@@ -87,7 +87,7 @@ def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
     if kv in facts.encodings:
         parts.append(WeightPart(part="attention", encoding=kv))
     return Inspection(
-        path=_text(str(found.path)), format=found.format, names=[_text(n) for n in found.names],
+        path=text_of(str(found.path)), format=found.format, names=[text_of(n) for n in found.names],
         files=len(found.digests),
         bytes_on_disk=sum(
             h.file_bytes for h in (*found.headers, *found.gguf, *found.towers)
@@ -109,11 +109,6 @@ def _inspected(found: Checkpoint, facts: Facts, whole_hash: bool) -> Inspection:
         + ([found.skipped] if found.skipped else []),
         findings=_findings(found, config, model, saids, modules, resolver, uses, facts),
     )  # fmt: skip
-
-
-def _text(name: str) -> str:
-    """Return a file's name as text; names of other encodings have no UTF-8 of their own."""
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def declarations(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from stackchoice.facts.load import Facts
+from stackchoice.facts.values import count_of, dict_of, text_of
 from stackchoice.read import gguf, safetensors
 from stackchoice.read.bounded import (
     MAX_CONFIG_BYTES,
@@ -21,7 +22,6 @@ from stackchoice.read.bounded import (
     read_start,
     refuse,
 )
-from stackchoice.read.values import count_of, dict_of, text_of
 
 #: Files beside the config that may declare quantisation, and the key of the declaration in each.
 SIDE_FILES = {

@@ -9,8 +9,8 @@ from stackchoice.facts.datum import Record
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.load import Facts
 from stackchoice.facts.quant_formats import Method
+from stackchoice.facts.values import dict_of, list_of, text_of
 from stackchoice.read import methods
-from stackchoice.read.values import dict_of, list_of, text_of
 
 #: ModelOpt's word for "see quantized_layers", and compressed-tensors' for "see each group".
 MIXED = ("mixed_precision", "mixed-precision")

@@ -7,8 +7,8 @@ Source of each key: the configuration and model classes that read it, in Transfo
 from typing import Any
 
 from stackchoice.facts.config_defaults import config_keys
+from stackchoice.facts.values import count_of, dict_of, list_of, text_of
 from stackchoice.fit.config import read
-from stackchoice.read.values import count_of, dict_of, list_of, text_of
 
 #: More layers than any model has: a config of nonsense is not walked through.
 MOST_LAYERS = 100_000

@@ -8,9 +8,8 @@ header is read here, in one pass, with bounds; the tests write their files with 
 import hashlib
 import struct
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from stackchoice.errors import CheckpointError
 from stackchoice.facts.quant_formats import GgmlType
 from stackchoice.read.bounded import AGAIN, MAX_BYTES, file_size, opened, refuse
 
@@ -62,7 +61,7 @@ class _Cursor:
     def __init__(self, file: BinaryIO, path: Path, size: int) -> None:
         self.file, self.path = file, path
         self.limit = min(size, MAX_HEADER_BYTES)
-        self.size, self.at, self.order = size, 0, "<"
+        self.size, self.at = size, 0
         self.window, self.begin = b"", 0
         self.elements = 0
         self.hash = hashlib.sha256()
@@ -90,7 +89,7 @@ class _Cursor:
 
     def number(self, letter: str) -> Any:
         """Return one number of a fixed type."""
-        return struct.unpack(self.order + letter, self.take(struct.calcsize("=" + letter)))[0]
+        return struct.unpack("<" + letter, self.take(struct.calcsize("=" + letter)))[0]
 
     def text(self, limit: int) -> str:
         """Return one text; bytes that are not UTF-8 are replaced."""
@@ -124,16 +123,15 @@ class _Cursor:
         raw = self.take(length * struct.calcsize("=" + letter))
         if length > KEPT:
             return _Long(length)
-        return list(struct.unpack(f"{self.order}{length}{letter}", raw))
+        return list(struct.unpack(f"<{length}{letter}", raw))
 
     def _pass_texts(self, count: int) -> None:
         """Pass over texts as fast as Python allows: tokenizers have hundreds of thousands."""
-        order: Literal["little", "big"] = "little" if self.order == "<" else "big"
         for _ in range(count):
             begin = self.begin
             inside = begin + 8 <= len(self.window)
             length = int.from_bytes(
-                self.window[begin : begin + 8] if inside else self.take(8), order
+                self.window[begin : begin + 8] if inside else self.take(8), "little"
             )
             if length > MAX_TEXT:
                 refuse(self.path, f"a text of {length:,} bytes at byte {self.at:,}", AGAIN)
@@ -149,16 +147,13 @@ class _Long(int):
 
 
 def read_header(path: Path, types: dict[int, GgmlType]) -> GgufHeader:
-    """Read the header of one GGUF file, of version 2 or 3, of either byte order.
+    """Read the header of one GGUF file, of version 2 or 3.
 
     CheckpointError when a length, a count or an offset cannot be true of this file.
     """
     size = file_size(path)
-    try:
-        with opened(path) as file:
-            return _header(_Cursor(file, path, size), types)
-    except (struct.error, MemoryError, OverflowError) as error:  # pragma: no cover - a last net
-        raise CheckpointError(f"{path}: its header cannot be read ({error}); {AGAIN}") from None
+    with opened(path) as file:
+        return _header(_Cursor(file, path, size), types)
 
 
 def _header(cursor: _Cursor, types: dict[int, GgmlType]) -> GgufHeader:
@@ -166,8 +161,6 @@ def _header(cursor: _Cursor, types: dict[int, GgmlType]) -> GgufHeader:
     if cursor.size < 24 or cursor.take(4) != MAGIC:
         refuse(path, "does not begin as a GGUF file does", "name a .gguf file")
     version = cursor.number("I")
-    if version in (0x02000000, 0x03000000):
-        cursor.order, version = ">", version >> 24
     if version not in (2, 3):
         refuse(path, f"is GGUF version {version}; 2 and 3 are read", "convert the model again")
     tensors, keys = cursor.number("Q"), cursor.number("Q")

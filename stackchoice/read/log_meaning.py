@@ -10,18 +10,7 @@ from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_patterns import LogLanguage, WarningKind
 from stackchoice.read.log_records import Boot, Found, Hardware, Kernel, Refusal, Warned
 
-#: What vLLM's pool line counts, by the rule that the release follows.
-PRINTED_POOL = {
-    "blocks_over_groups": (
-        "blocks over groups of layers times the block: for a model with several kinds of layers it "
-        "is smaller than what requests can hold; the concurrency line is right"
-    ),
-    "concurrency_times_length": (
-        "concurrency times the longest request: tokens of requests of full length; shorter ones "
-        "may hold more or fewer"
-    ),
-}
-#: Other engines print slots of tokens that requests share.
+#: What engines without rules of their own print: slots of tokens.
 SLOTS = "tokens that all running requests share, with what the prefix cache keeps"
 MIB_PER_GIB = 1024
 
@@ -45,7 +34,7 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
         first_line=boot.first, last_line=boot.last, values=dict(sorted(values.items())),
         settings=boot.settings, kernels=kernels, warnings=warnings, refusals=refusals,
         series={key: s.series(key) for key, s in sorted(boot.series.items())},
-        pool_meaning=_pool(language.engine, values, release, memory),
+        pool_meaning=_pool(language, values, release, memory),
         ranks=sorted({rank for _, rank, _ in boot.seen if rank}),
     )  # fmt: skip
 
@@ -216,19 +205,22 @@ def _proposal(refusal: Refusal, values: dict[str, Found]) -> str:
     return ""
 
 
-def _pool(engine: str, values: dict[str, Found], release: Any, memory: MemoryFacts) -> str:
+def _pool(
+    language: LogLanguage, values: dict[str, Found], release: Any, memory: MemoryFacts
+) -> str:
     """Say what the printed pool counts in that release; an unknown release has both meanings."""
     if "pool_tokens" not in values:
         return ""
-    if engine != "vllm":
+    known = language.printed_pool
+    if not known:
         return SLOTS
     order = read_release(None if release is None else str(release)).version
+    if order is not None:
+        value = memory.fact(language.engine, "printed_pool", order).value
+        return known.get(str(value), "not known for this release")
     rules = {
         str(fact.value.value) for fact in memory.allocators
-        if (fact.engine, fact.key) == (engine, "printed_pool") and fact.value.known
+        if (fact.engine, fact.key) == (language.engine, "printed_pool")
     }  # fmt: skip
-    if order is not None:
-        value = memory.fact(engine, "printed_pool", order).value
-        return PRINTED_POOL.get(str(value), "not known for this release")
-    either = "; or ".join(PRINTED_POOL[rule] for rule in sorted(rules) if rule in PRINTED_POOL)
+    either = "; or ".join(known[rule] for rule in sorted(rules & known.keys()))
     return f"the release is not known, so it is either {either}"

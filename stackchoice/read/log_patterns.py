@@ -165,6 +165,7 @@ class LogLanguage(Record):
     parts: dict[str, dict[str, str]] = {}
     settings: dict[str, str] = Field(default={}, description="setting's name -> our key")
     values: dict[str, dict[str, str]] = Field(default={}, description="key -> spelling -> ours")
+    printed_pool: dict[str, str] = Field(default={}, description="release's rule -> meaning")
 
     def warning(self, code: str) -> WarningKind | None:
         """Return what is known of a warning."""

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TextIO
 
@@ -40,18 +41,13 @@ class LogError(StackchoiceError):
 class Line:
     """One line without colours and wrappers, with its number in the file."""
 
-    __slots__ = ("_rank", "number", "text")
-
     def __init__(self, number: int, text: str) -> None:
         self.number, self.text = number, text
-        self._rank: str | None = None
 
-    @property
+    @cached_property
     def rank(self) -> str:
         """The process that wrote it, if it says so."""
-        if self._rank is None:
-            self._rank = _rank(self.text)
-        return self._rank
+        return _rank(self.text)
 
 
 def lines_of(source: Iterable[str]) -> Iterator[Line]:

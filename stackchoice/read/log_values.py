@@ -2,8 +2,10 @@
 
 import math
 import re
+from itertools import islice
 from typing import Any
 
+from stackchoice.facts.secrets import without_keys
 from stackchoice.read.log_patterns import Kind
 
 #: Bytes of the units in which engines print sizes; Go's ``GB`` is decimal, its ``GiB`` binary.
@@ -60,19 +62,16 @@ def _number(text: str) -> float | None:
 
 
 def settings_of(text: str, pairs: str) -> dict[str, Any]:
-    """Return the plain settings that a line lists, at most :data:`MOST_SETTINGS`."""
+    """Return the plain settings that a line lists, at most :data:`MOST_SETTINGS`, without keys."""
     found: dict[str, Any] = {}
+    text = without_keys(text)
     if pairs == "python":
-        for match in PYTHON.finditer(text):
+        for match in islice(PYTHON.finditer(text), MOST_SETTINGS):
             # A draft model's own settings follow under the same names.
             found.setdefault(match.group(1) or match.group(2), _python(match.group(3)))
-            if len(found) >= MOST_SETTINGS:
-                break
         return found
-    for match in FLAGS.finditer(text):
+    for match in islice(FLAGS.finditer(text), MOST_SETTINGS):
         found[match.group(1)] = True if match.group(2) is None else _plain(match.group(2))
-        if len(found) >= MOST_SETTINGS:
-            break
     return found
 
 

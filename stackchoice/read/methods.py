@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stackchoice.facts.load import Facts
-from stackchoice.read.values import count_of, dict_of, list_of, text_of
+from stackchoice.facts.values import count_of, dict_of, list_of, text_of
 
 
 def group_size(settings: dict[str, Any]) -> int | None:

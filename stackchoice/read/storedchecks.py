@@ -101,7 +101,7 @@ def _against_declaration(
     encodings = resolver.encodings
     stored = Counter(_family(m, resolver) for m in text)
     # A form that nothing here knows is reported in the table and contradicts nothing.
-    quantised = {f for f in stored if f not in PLAIN and resolver.knows(f)}
+    quantised = {f for f in stored if f not in PLAIN and f in resolver.families}
     declared = {encodings[g.encoding].family for g in said.best} if said else set()
     unread = said is not None and bool(said.unread)
     words = ", ".join(f"{n:,} modules {f}" for f, n in stored.most_common(4))

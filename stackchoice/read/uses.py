@@ -34,6 +34,7 @@ class Resolver:
         self.groups = said.best if said else []
         self.by_name = {n: g for g in self.groups for n in g.names}
         self.known: dict[str, str] = {}
+        #: Of the tables; anything else is the name of a bare dtype.
         self.families = {e.family for e in facts.encodings.values()}
 
     def family(self, storage: str) -> str:
@@ -41,10 +42,6 @@ class Resolver:
         if storage in self.pairs:
             return self.encodings[self.pairs[storage]["none"]].family
         return self.encodings[storage].family if storage in self.encodings else storage
-
-    def knows(self, family: str) -> bool:
-        """Whether a family is one of the tables, not the name of a bare dtype."""
-        return family in self.families
 
     def encoding(self, module: Module) -> str:
         """Return the id of a module's encoding, "" where its activations are not declared."""

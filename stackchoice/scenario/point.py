@@ -86,18 +86,14 @@ def scenario_inputs(scenario: Scenario) -> dict[str, Input[Any]]:
     }
 
 
-def likely_point(scenario: Scenario, facts: Facts, **overrides: Any) -> Point:
+def likely_point(scenario: Scenario, facts: Facts) -> Point:
     """Return the scenario at its likely values.
 
     A range without a likely value is taken at its arithmetic middle. An unknown input takes
-    the assumption of ``ASSUMED_WHEN_UNKNOWN``, else stays unknown. ``overrides`` are set by
-    path with ``__`` for the dot: ``workload__users=300``.
+    the assumption of ``ASSUMED_WHEN_UNKNOWN``, else stays unknown.
     """
-    inputs = {path: _known(path, item, facts) for path, item in scenario_inputs(scenario).items()}
-    for path, value in overrides.items():
-        path = path.replace("__", ".")
-        inputs[path] = inputs[path].model_copy(update={"value": value})
-    return Point(inputs=inputs)
+    inputs = scenario_inputs(scenario).items()
+    return Point(inputs={path: _known(path, item, facts) for path, item in inputs})
 
 
 def ends(scenario: Scenario, facts: Facts) -> dict[str, tuple[Any, Any]]:

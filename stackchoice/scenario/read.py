@@ -17,22 +17,20 @@ from stackchoice.scenario.scenario import Scenario
 
 #: What to write instead, by pydantic's error type. ``{…}`` are taken from the error's context.
 FIXES = {
-    "int_parsing": "write a whole number without unit or separator, such as 8192",
-    "int_type": "write a whole number without unit or separator, such as 8192",
-    "int_from_float": "write a whole number without unit or separator, such as 8192",
-    "float_parsing": "write a plain number; the unit stands in the key's name",
-    "float_type": "write a plain number; the unit stands in the key's name",
-    "decimal_parsing": "write a plain number of USD, such as 18000",
-    "decimal_type": "write a plain number of USD, such as 18000",
-    "bool_parsing": "write true, false or not known",
-    "bool_type": "write true, false or not known",
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"),
+                    "write a whole number without unit or separator, such as 8192"),
+    **dict.fromkeys(("float_parsing", "float_type"),
+                    "write a plain number; the unit stands in the key's name"),
+    **dict.fromkeys(("decimal_parsing", "decimal_type"),
+                    "write a plain number of USD, such as 18000"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "write true, false or not known"),
     "model_type": "write its keys below it, or leave it out",
     "list_type": "write a list, such as [a, b]",
     "string_pattern_mismatch": "write lower-case letters, digits and hyphens, at most 61",
     "missing": "add the key; write `not known` where nobody could say",
     "string_type": "write text in quotes",
     "finite_number": "write a finite number",
-}
+}  # fmt: skip
 BOUNDS = {
     "greater_than": ("gt", "a value above"),
     "greater_than_equal": ("ge", "a value of at least"),

@@ -88,6 +88,9 @@ LABELS = {
     "assumed.days_per_month": "days a month",
     "assumed.queue_wait_s": "wait for a slot (s)",
     "assumed.queue_tail_share": "requests that may wait longer (share)",
+    "assumed.stale_days_prices": "days until a price is old",
+    "assumed.stale_days_engines": "days until an engine's fact is old",
+    "assumed.stale_days_others": "days until another fact is old",
     "assumed.prefix_caching_decode_share": "what prefix caching takes of decode (share)",
 }
 

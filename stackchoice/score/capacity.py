@@ -13,7 +13,15 @@ from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.prefix import prefix_hit
 from stackchoice.fit.verdict import cache_type_runs, offload_verdict, pool_verdict
 from stackchoice.fit.weights import weights_bytes as resident_bytes
-from stackchoice.score.given import Answer, Given, Unknown, engine_id, launch_of, layout_of
+from stackchoice.score.given import (
+    Answer,
+    Given,
+    Unknown,
+    capability,
+    engine_id,
+    launch_of,
+    layout_of,
+)
 
 #: The least and the most that any device tier batches, where the device is not given.
 TIERS = ("batched_tokens_other", "batched_tokens_160_gib")
@@ -210,8 +218,7 @@ def fits(given: Given, facts: Facts) -> Answer:
     """Whether it starts, with the code of the reason."""
     asked = launch_of(given, facts)
     gpu = given.get("gpu") or {}
-    capability = _capability(gpu.get("arch"))
-    if cache_type_runs(asked, capability) is False:
+    if cache_type_runs(asked, capability(gpu.get("arch"))) is False:
         return {"verdict": "refused", "because": "kv_dtype_unsupported_on_gpu"}
     if asked.need("rule") == "cells":
         size = given.get("file_gb")
@@ -236,7 +243,7 @@ def _tiers(asked: Launch, gpu: Given) -> list[Launch]:
     ends: list[int | None]
     if gpu.get("memory_gib"):
         ends = [batched_tokens(asked, gpu["memory_gib"], name=gpu.get("name", ""),
-                               capability=_capability(gpu.get("arch")) or 0)]  # fmt: skip
+                               capability=capability(gpu.get("arch")) or 0)]  # fmt: skip
     else:
         ends = [asked.memory.fact(asked.engine, key, None).value for key in TIERS]
     return [
@@ -257,12 +264,6 @@ def _pool_verdict(given: Given, asked: Launch) -> Any:
     return pool_verdict(
         asked, memory, blocks=given.get("num_gpu_blocks"), budget=budget, device_bytes=device
     )
-
-
-def _capability(arch: str | None) -> float | None:
-    """Return 8.6 of ``sm_86`` and 12.1 of ``sm_121``."""
-    digits = (arch or "").removeprefix("sm_").rstrip("abcdefghijklmnopqrstuvwxyz")
-    return int(digits[:-1]) + int(digits[-1]) / 10 if digits.isdigit() and len(digits) > 1 else None
 
 
 def prefix_cache_hit(given: Given, facts: Facts) -> Answer:

@@ -4,17 +4,13 @@ from collections import Counter
 from typing import Any
 
 from stackchoice.facts.load import Facts
+from stackchoice.facts.values import count_of, list_of
 from stackchoice.fit.config import read, text_config
 from stackchoice.fit.layers import INDEXES
-from stackchoice.read.architecture import (
-    RECURRENT,
-    Architecture,
-    architecture,
-    config_findings,
-)
+from stackchoice.fit.recurrent import RECURRENT
+from stackchoice.read.architecture import Architecture, architecture, config_findings
 from stackchoice.read.contradictions import declared_findings
 from stackchoice.read.declared import Said, declared_word
-from stackchoice.read.values import count_of, list_of
 from stackchoice.score.given import Answer, Given, Unknown, files_of
 
 #: The warnings that a question can ask for; ``inspect`` reports more.

@@ -4,12 +4,12 @@ from typing import Any
 
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import Facts
+from stackchoice.facts.values import dict_of
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
 from stackchoice.read.build import declarations
 from stackchoice.read.declared import Said
-from stackchoice.read.values import dict_of
 
 Given = dict[str, Any]
 Answer = dict[str, Any]
@@ -44,6 +44,12 @@ def engine_id(text: object, facts: Facts) -> str | None:
     name = text.split("(")[0].strip().lower()
     by_name = {e.name.lower(): e.id for e in facts.engines.values()}
     return name if name in facts.engines else by_name.get(name)
+
+
+def capability(arch: object) -> float | None:
+    """Return 8.6 of ``sm_86`` and 12.1 of ``sm_121``."""
+    digits = str(arch or "").removeprefix("sm_").rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(digits[:-1]) + int(digits[-1]) / 10 if digits.isdigit() and len(digits) > 1 else None
 
 
 def files_of(given: Given, facts: Facts) -> tuple[dict[str, Any], list[Said]]:

@@ -1,6 +1,5 @@
 """The questions about logs, answered by the log reader under the ledger's names."""
 
-import re
 from typing import Any
 
 from stackchoice.facts.load import Facts
@@ -9,7 +8,7 @@ from stackchoice.read.log_against import below_hardware, ran, whole
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_reader import read_lines
 from stackchoice.read.log_records import Boot, Hardware
-from stackchoice.score.given import Answer, Given, Unknown, engine_id, files_of
+from stackchoice.score.given import Answer, Given, Unknown, capability, engine_id, files_of
 
 #: The warnings that the ledger has a word for; the reader knows more.
 LEDGER_WARNINGS = (
@@ -17,7 +16,6 @@ LEDGER_WARNINGS = (
     "negative_memory_for_cache", "cuda_graph_memory_inside_budget", "padding_layers",
     "cudagraph_mode_reduced", "pool_below_one_request", "context_below_training_context",
 )  # fmt: skip
-ARCH = re.compile(r"sm_?(\d{1,2})(\d)a?\Z")
 #: Warnings of a start that runs, but not as it was meant to.
 STARTS_BUT = ("partial_cpu_offload", "pool_below_one_request")
 
@@ -54,10 +52,9 @@ def _flattened(values: list[Any]) -> Any:
 def hardware_of(given: Given, facts: Facts) -> Hardware:
     """Return what a question says of the chip, the release and the checkpoint."""
     gpu = given.get("gpu") or given.get("machine") or {}
-    arch = ARCH.match(str(gpu.get("arch") or "")) if isinstance(gpu, dict) else None
     weights, activations = asked_for(given, facts)
     return Hardware(
-        capability=float(f"{arch.group(1)}.{arch.group(2)}") if arch else None,
+        capability=capability(gpu.get("arch")) if isinstance(gpu, dict) else None,
         weight_bits=weights, activation_bits=activations,
         release=str(given["engine_version"]) if given.get("engine_version") else None,
     )  # fmt: skip

@@ -71,7 +71,10 @@ class Score(Record):
 def score_file(path: Path | str, facts: Facts | None = None) -> Score:
     """Answer every question of a JSON Lines file.
 
-    ScoreError when the file cannot be read, or a line is no question.
+    Raises
+    ------
+    ScoreError
+        When the file cannot be read, or a line is no question.
     """
     return score_lines(_questions(Path(path)), facts)
 

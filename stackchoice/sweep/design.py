@@ -71,8 +71,6 @@ def design(
 
     Parameters
     ----------
-    knobs
-        What is turned.
     interactions
         Pairs of knobs whose last values are also measured together, as an arm of their own.
     rounds

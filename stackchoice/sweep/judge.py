@@ -111,12 +111,8 @@ def judge(
 
     Parameters
     ----------
-    plan
-        The design.
     runs
         Number of the arm -> its passports, in the order of the runs.
-    metric
-        One of :data:`METRICS`.
     confirming
         Further runs of the arm that did best.
     """

@@ -41,14 +41,10 @@ def run_sweep(
 
     Parameters
     ----------
-    plan
-        The design.
     target
         Called for each run. An engine is started for one that is missing, and stopped after it.
     load
         The load of every run; the seed goes up with each, so that no prompt comes twice.
-    metric
-        By which arms are told apart.
     folder
         Where passports and raw logs go.
     subject

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from stackchoice.facts.traffic import KnownTrace, LogColumns
 
@@ -31,13 +31,12 @@ def plain(name: str) -> str:
     return "".join(c for c in name.lower() if c.isalnum())
 
 
-class Instant:
+class Instant(NamedTuple):
     """A moment: seconds since 1970, or since some start where ``relative``."""
 
-    __slots__ = ("naive", "relative", "seconds")
-
-    def __init__(self, seconds: float, *, relative: bool = False, naive: bool = False) -> None:
-        self.seconds, self.relative, self.naive = seconds, relative, naive
+    seconds: float
+    relative: bool = False
+    naive: bool = False
 
 
 class Fields:
@@ -73,10 +72,6 @@ class Fields:
                 for field, paths in self.names.items()
             }  # fmt: skip
         return self._there[keys]
-
-    def open(self, row: dict[str, Any]) -> LogRow:
-        """Return a row ready to be asked."""
-        return LogRow(self, row)
 
 
 class LogRow:

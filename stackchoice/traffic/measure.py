@@ -110,7 +110,7 @@ class _Meter:
                 self.sums.trace = trace.id
                 self.unit = self.unit or trace.time_unit
                 self.block_tokens = self.block_tokens or trace.block_tokens
-        return self.fields.open(row)
+        return LogRow(self.fields, row)
 
     def _request(self, row: LogRow) -> str:
         if self.model is not None and str(row.get("model")) != self.model:

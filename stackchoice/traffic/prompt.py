@@ -3,20 +3,10 @@
 import json
 from typing import Any
 
-from stackchoice.facts.datum import Record
 from stackchoice.traffic.fields import LogRow
 
 SCHEMA_TYPES = ("json_schema", "json_object", "grammar", "regex", "structural_tag")
 IMAGE_PARTS = ("image", "image_url", "input_image", "image_file", "inline_data", "inlineData")
-
-
-class Shape(Record):
-    """What a body asks for; None where the log has no body that would say."""
-
-    json_schema: bool | None = None
-    tools: bool | None = None
-    images: bool | None = None
-    thinking: bool | None = None
 
 
 def prompt_text(row: LogRow, redactions: set[str], tokens: int) -> str | None:
@@ -39,8 +29,8 @@ def prompt_text(row: LogRow, redactions: set[str], tokens: int) -> str | None:
     return "\1".join(parts)
 
 
-def shape(row: LogRow, reasoning_tokens: int | None) -> Shape:
-    """Return what one request asks for."""
+def shape(row: LogRow, reasoning_tokens: int | None) -> dict[str, bool]:
+    """Return what one request asks for; absent is what the log has no body for that would say."""
     thinking = None if reasoning_tokens is None else reasoning_tokens > 0
     if flag := row.get("thinking"):
         thinking = thinking or flag not in (False, "false", "False", "0", 0)
@@ -48,16 +38,13 @@ def shape(row: LogRow, reasoning_tokens: int | None) -> Shape:
         thinking = any(_reasoned(choice) for choice in choices)
     counted = row.amount("image_count")
     pictured = None if counted is None else counted > 0
-    body = row.has("messages") or row.has("tools") or row.has("format")
-    if not body:
-        return Shape(thinking=thinking, images=pictured)
-    messages = row.parsed("messages")
-    return Shape(
-        json_schema=_schema(row.parsed("format")),
-        tools=bool(row.parsed("tools")),
-        images=pictured or (_images(messages) if isinstance(messages, list) else pictured),
-        thinking=thinking,
-    )
+    found = {"thinking": thinking, "images": pictured}
+    if row.has("messages") or row.has("tools") or row.has("format"):
+        messages = row.parsed("messages")
+        found |= {"json_schema": _schema(row.parsed("format")), "tools": bool(row.parsed("tools"))}
+        if not pictured and isinstance(messages, list):
+            found["images"] = _images(messages)
+    return {name: flag for name, flag in found.items() if flag is not None}
 
 
 def _message(message: Any) -> str:

@@ -2,13 +2,13 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from stackchoice.facts.traffic import Distribution
 from stackchoice.traffic.fields import Instant
 from stackchoice.traffic.measured import Measured, Peak, Reused, Skipped
-from stackchoice.traffic.prompt import Shape
 
 N = TypeVar("N", bound=float)
 
@@ -86,12 +86,11 @@ class Sums:
             if key is not None and len(kept) < most:
                 kept.add(key)
 
-    def shape(self, asked: Shape, reasoning: int | None, cached: int | None) -> None:
+    def shape(self, asked: Mapping[str, bool], reasoning: int | None, cached: int | None) -> None:
         """Count what the body asked for and what the usage says besides."""
-        for name in SHAPES:
-            if (flag := getattr(asked, name)) is not None:
-                yes, known = self.asked[name]
-                self.asked[name] = (yes + flag, known + 1)
+        for name, flag in asked.items():
+            yes, known = self.asked[name]
+            self.asked[name] = (yes + flag, known + 1)
         if reasoning is not None:
             self.reasoning += reasoning
             self.reasoning_of += 1

@@ -51,8 +51,8 @@ def sized(
     for part in (quotients, admitted):
         yield from (why for _, why in part(asked))
     runs = stream_runs(
-        model, artifact, machine, cache_bytes=found.bytes_per_sequence or 0, devices=devices,
-        classes=facts.speed_classes, links=facts.links.values(),
+        model, artifact, machine, cache_bytes=held.bytes_per_sequence(context) if held else 0,
+        devices=devices, classes=facts.speed_classes, links=facts.links.values(),
         engine=next(iter(found.cures), ""),
     )  # fmt: skip
     site = SimpleNamespace(model=model, artifact=artifact, machine=machine, speed=found.speed)

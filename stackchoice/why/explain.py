@@ -15,16 +15,18 @@ from stackchoice.facts.told import Why
 from stackchoice.scenario import Scenario
 from stackchoice.why.case import Decided, Whys
 from stackchoice.why.fit import admissions, kernels, memory
-from stackchoice.why.money import bills, evens, recommendation
-from stackchoice.why.options import fallen
+from stackchoice.why.money import bills, evens, month, recommendation
+from stackchoice.why.options import told
 from stackchoice.why.shape import asked, peak
 from stackchoice.why.speed import served, speeds
+from stackchoice.why.team import capacity
 
 #: What explains the answers of a decision, by what their keys start with.
 PARTS: dict[str, Callable[[Decided], Whys]] = {
     "memory": memory, "admission": admissions, "decode": speeds, "prefill": speeds,
     "replica": served, "kernels": kernels, "need": asked, "push": asked, "peak": peak,
-    "option": fallen, "cost": bills, "even": evens, "recommendation": recommendation,
+    "volume": month, "ops": capacity,
+    "option": told, "cost": bills, "even": evens, "recommendation": recommendation,
 }  # fmt: skip
 
 
@@ -63,8 +65,8 @@ def explain(scenario: Scenario, facts: Facts) -> Explained:
     """Return why each answer of ``decide(scenario, facts)`` is what it is.
 
     Keys are ``memory:BUDGET``, ``admission:ENGINE, SETTINGS``, ``decode``, ``prefill``,
-    ``replica``, ``kernels``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``option:NAME`` (of one
-    that is out), ``cost:PATH``, ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not
+    ``replica``, ``kernels``, ``volume``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``ops``,
+    ``option:NAME``, ``cost:PATH``, ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not
     known has no key.
     """
     main = answer(likely_case(scenario, facts))

@@ -9,7 +9,7 @@ from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.datum import Datum, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Format, Machine, Model
-from stackchoice.facts.told import Cited, Sum, Told, Why, Working
+from stackchoice.facts.told import Cited, Told, Why, Working
 from stackchoice.fit import CacheLayout, FitRow, fit_row
 from stackchoice.fit.admission import ADMIT, RULES, by_blocks, with_device
 from stackchoice.fit.admissions import (
@@ -22,7 +22,7 @@ from stackchoice.fit.admissions import (
 from stackchoice.fit.allocators import vllm
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.memory import left_for_cache, whole_sequences
-from stackchoice.fit.path import KernelPath
+from stackchoice.fit.path import KernelPath, PartPath
 from stackchoice.why.case import Decided, Whys
 
 
@@ -215,7 +215,8 @@ def _admitted(of: Asked, title: str, rows: list[AdmissionRow], pools: dict[str, 
             continue
         work.step(f"live sequences, {row.basis}", live["live_sequences"], "sequences")
     for key, datum in noting.read.items():
-        work.fact(key.replace("_", " "), datum.value, "", datum)
+        value = datum.value.replace("_", " ") if isinstance(datum.value, str) else datum.value
+        work.fact(key.replace("_", " "), value, "", datum)
     return work.why(
         f"live sequences, {title}", RULES.get(str(first.rule), ""),
         weakest(*(row.evidence for row in rows)), [first.note],
@@ -252,8 +253,14 @@ def kernels(at: Decided) -> Whys:
 
 def kernel_path(path: KernelPath) -> Why:
     """Return which source says which kernel runs in a path, part by part."""
-    facts, sums = [], list[Sum]()
-    for part in path.parts:
+    title = f"kernel path, {path.engine_name} {path.release} on {path.chip_name}"
+    return kernel_rows(title, *path.parts)
+
+
+def kernel_rows(answer: str, *parts: PartPath) -> Why:
+    """Return which source says which kernel runs in these parts."""
+    facts = []
+    for part in parts:
         for phase in (part.prefill, part.decode):
             source = phase.source
             facts.append(
@@ -266,8 +273,7 @@ def kernel_path(path: KernelPath) -> Why:
             )  # fmt: skip
     known = [fact.evidence for fact in facts if fact.evidence is not None]
     return Why(
-        answer=f"kernel path, {path.engine_name} {path.release} on {path.chip_name}",
+        answer=answer, facts=facts, evidence=weakest(*known) if known else None,
         rule="a row of the kernel table holds for this format, part, phase, chip and release; "
         "where rows differ or nobody read the release it is unknown",
-        sums=sums, facts=facts, evidence=weakest(*known) if known else None,
     )  # fmt: skip

@@ -7,17 +7,12 @@ from operator import attrgetter
 from typing import Any
 
 from stackchoice.choose.bills import ASSUMED_IN, itemised
-from stackchoice.choose.buying import (
-    Purchase,
-    Rental,
-    purchase,
-    rental,
-)
+from stackchoice.choose.buying import Rental, purchase, rental
 from stackchoice.choose.money import paths_at, tokens_a_month
 from stackchoice.choose.prefer import gap
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.choose.turning import even_asked
-from stackchoice.cost import BillLine, CostLine, decimal, owned_parts_usd
+from stackchoice.cost import BillLine, CostLine, Purchase, decimal, owned_parts_usd
 from stackchoice.cost.breakeven import break_even, change_needed, crossover, fixed_volume
 from stackchoice.facts.told import Told, Working
 from stackchoice.why.case import Decided, Whys
@@ -43,6 +38,18 @@ def bills(at: Decided) -> Whys:
         yield f"cost:{line.path}", work.why(
             f"{line.path}: {line.what}, USD a month", RULES[line.path], line.total_evidence,
             [line.note],
+        )  # fmt: skip
+
+
+def month(at: Decided) -> Whys:
+    """Why a month has so many tokens."""
+    work = Working()
+    _volume(at, work)
+    if at.main.tokens is not None:
+        yield "volume", work.why(
+            "requests and tokens of a month",
+            "requests of a day by the days of a month; tokens are those of each request",
+            at.main.tokens.evidence,
         )  # fmt: skip
 
 

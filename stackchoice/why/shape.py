@@ -5,6 +5,7 @@ from stackchoice.choose.limits import peak_plan, replica_at
 from stackchoice.choose.traffic import ARRIVALS
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.told import Cited, Why, Working, called, shown
+from stackchoice.scenario.words import label
 from stackchoice.why.case import Decided, Whys
 from stackchoice.workload import needs
 
@@ -23,7 +24,7 @@ def asked(at: Decided) -> Whys:
     for push in at.main.pushes:
         rule = rules[push.rule]
         conditions = [
-            Cited(name=name.replace("_", " "), value=value, evidence=Evidence.STATED)
+            Cited(name=label(name), value=value, evidence=Evidence.STATED)
             for names, value in ((rule.when, "must hold"), (rule.unless, "must not hold"))
             for name in names
         ]
@@ -34,7 +35,7 @@ def asked(at: Decided) -> Whys:
         yield f"push:{push.rule}", Why(
             answer=f"{push.text}: {shown(push.holds)}", rule=push.how_far, evidence=Evidence.STATED,
             facts=[cited, *conditions],
-            notes=[f"unknown here: {', '.join(push.unknown)}"] if push.unknown else [],
+            notes=[f"unknown here: {', '.join(map(label, push.unknown))}"] if push.unknown else [],
         )  # fmt: skip
 
 
@@ -70,13 +71,13 @@ def peak(at: Decided) -> Whys:
         offered = work.step(f"{name} end: requests in service", arrivals * service, called="load")
         servers = work.step(f"{name} end: slots of all replicas", found.replicas * slots,
                             called="slots of all")  # fmt: skip
-        late = called("late_probability", late_probability, servers, offered, service, wait)
+        late = called("late", late_probability, servers, offered, service, wait)
         work.step(f"{name} end: share that waits longer, at most {tail.value:g} wanted", late)
     totals = f"{plan.fast.total} to {plan.slow.total}" if plan.fast.total != plan.slow.total else (
         str(plan.slow.total)
     )  # fmt: skip
     yield "peak", work.why(
         f"replicas at the peak: {totals}", "the more of two rules: the rate under a cap, and "
-        "Erlang's C, by which late_probability(c, a, s, t) = C(c, a) x exp(-(c - a) t / s); spares "
+        "Erlang's C, by which late(c, a, s, t) = C(c, a) x exp(-(c - a) t / s); spares "
         "on top", plan.evidence, [f"spares {plan.slow.spares}"],
     )  # fmt: skip

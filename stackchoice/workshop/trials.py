@@ -117,8 +117,6 @@ def run(*names: str, source: str | None = None) -> Trials:
 
     Parameters
     ----------
-    names
-        Trials of ``data/workshop/trials.yaml``.
     source
         ``auto``, ``engine`` or ``recorded``; the environment's when not given.
 

@@ -11,7 +11,7 @@ import resource
 import time
 
 from stackchoice.facts.load import load_facts
-from stackchoice.fit.sweep import sweep, tally
+from stackchoice.fit.sweep import STATUS, sweep
 
 
 def main() -> None:
@@ -28,8 +28,8 @@ def main() -> None:
           f"facts {facts.sha256[:12]}")  # fmt: skip
     print(f"{len(found):,} candidates in {used:.2f} CPU s ({passed:.2f} s), peak {peak:,.0f} MB, "
           f"{used / len(found) * 1e5:.2f} CPU s for 100,000")  # fmt: skip
-    for words, count in tally(found):
-        print(f"  {count:>8,} {words}")
+    for code, words in enumerate(STATUS):
+        print(f"  {(found.status == code).sum():>8,} {words}")
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ class Launch(Record):
         return StateLayout(
             state_dtype=stated if stated != "auto"
             else None if state in (None, "config") else state,
-            silent_dtype=silent.value,
+            silent_dtype=silent.value or ("unread" if silent.note else None),
             conv_dtype=None if conv in (None, "model") else conv,
             all_conv_columns=columns in (None, "all"),
         )  # fmt: skip

@@ -4,6 +4,7 @@ Source of every formula: ``v1/core/kv_cache_utils.py``, ``v1/kv_cache_interface.
 hybrid block size in ``model_executor/models/config.py``, as cited in ``data/allocators.yaml``.
 """
 
+from bisect import bisect_right
 from math import floor
 from typing import Any, Literal
 
@@ -103,14 +104,7 @@ class Plan(Record):
 
     def longest(self, memory_bytes: int, limit: int) -> int:
         """The greatest length whose request fits: the start's binary search (0: not one token)."""
-        low, high = 0, limit
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.needed_bytes(middle) <= memory_bytes:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        return bisect_right(range(1, limit + 1), memory_bytes, key=self.needed_bytes)
 
 
 def plan(launch: Launch) -> Plan:

@@ -2,8 +2,14 @@
 
 from stackchoice.facts.records import WeightPart
 from stackchoice.fit.path.chips import best_operand, chip_named, chip_of
-from stackchoice.fit.path.parts import artifact_parts, artifact_path
-from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath, paths
+from stackchoice.fit.path.resolve import (
+    KernelPath,
+    PartPath,
+    PhasePath,
+    artifact_parts,
+    artifact_path,
+    paths,
+)
 
 __all__ = [
     "KernelPath", "PartPath", "PhasePath", "WeightPart", "artifact_parts", "artifact_path",

@@ -5,8 +5,7 @@ from stackchoice.facts.kernels import NARROWNESS
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Artifact, Engine, Machine, Model
 from stackchoice.fit.config import architecture_of
-from stackchoice.fit.path.parts import artifact_path
-from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath
+from stackchoice.fit.path.resolve import KernelPath, PartPath, PhasePath, artifact_path
 from stackchoice.fit.rates import rate_of
 
 PARTS = {"linear": "matrices", "moe": "experts", "attention": "attention over the cache"}

@@ -11,7 +11,8 @@ from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.encodings import Encoding
 from stackchoice.facts.kernels import NARROWNESS, Arithmetic, Chip, KernelRow, Phase
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Machine, WeightPart
+from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
+from stackchoice.fit.config import has_experts
 from stackchoice.fit.path.chips import best_operand, chip_of
 from stackchoice.fit.release import Moment, reached, read_moment
 
@@ -99,6 +100,29 @@ class KernelPath(Record):
     def refusals(self) -> list[PartPath]:
         """Parts that have no kernel."""
         return [part for part in self.parts if part.loads is False]
+
+
+def artifact_parts(model: Model, artifact: Artifact, facts: Facts) -> list[WeightPart]:
+    """Return the parts of an artifact; empty where nobody read how it is stored.
+
+    Weights that are not quantised need no reading: every matrix is of the one type.
+    """
+    if artifact.parts.value is not None:
+        return artifact.parts.value
+    encoding = facts.encodings.get(artifact.encoding)
+    if encoding is None or encoding.quantised:
+        return []
+    names = ["linear", "moe"] if has_experts(model.config.value or {}) else ["linear"]
+    return [WeightPart(part=name, encoding=encoding.id) for name in names]
+
+
+def artifact_path(
+    model: Model, artifact: Artifact, engine_id: str, release: str | None, machine: Machine,
+    facts: Facts,
+) -> KernelPath | None:  # fmt: skip
+    """Return the path of an artifact; None where its parts are not known."""
+    parts = artifact_parts(model, artifact, facts)
+    return paths(parts, engine_id, release, machine, facts) if parts else None
 
 
 def paths(

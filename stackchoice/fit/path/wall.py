@@ -1,6 +1,6 @@
 """The question on the wall, both ways: what is optimised here, and where is this file native."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from stackchoice.facts.datum import Record
 from stackchoice.facts.kernels import Chip, PartName, matches
@@ -9,13 +9,10 @@ from stackchoice.facts.records import Engine, Machine, WeightPart
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.resolve import KernelPath, PartPath, paths
 
-Verdict = Literal["native", "as the file asks", "narrower than the file asks", "falls back",
-                  "emulated", "refused", "loads", "unknown"]  # fmt: skip
 #: Best first.
-ORDER: tuple[Verdict, ...] = (
-    "native", "as the file asks", "narrower than the file asks", "falls back", "emulated",
-    "loads", "unknown", "refused",
-)  # fmt: skip
+Verdict = Literal["native", "as the file asks", "narrower than the file asks", "falls back",
+                  "emulated", "loads", "unknown", "refused"]  # fmt: skip
+ORDER: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class WallRow(Record):
@@ -128,20 +125,18 @@ def places_for(
         chip = chip_of(machine, facts.kernels)
         if chip is not None:
             by_chip.setdefault(chip.id, []).append(machine)
-    rows = []
-    for engine in chosen:
-        for own in by_chip.values():
-            if not _runs(engine, own[0]):
-                continue
-            release = (releases or {}).get(engine.id)
-            path = paths(parts, engine.id, release, own[0], facts)
-            rows.append(
-                PlaceRow(
-                    engine=engine.name, engine_id=engine.id, release=path.release,
-                    chip=path.chip or "", chip_name=path.chip_name,
-                    machines=[m.name for m in own], verdict=path_verdict(path), path=path,
-                )
-            )  # fmt: skip
+    found = [
+        (engine, own, paths(parts, engine.id, (releases or {}).get(engine.id), own[0], facts))
+        for engine in chosen for own in by_chip.values() if _runs(engine, own[0])
+    ]  # fmt: skip
+    rows = [
+        PlaceRow(
+            engine=engine.name, engine_id=engine.id, release=path.release, chip=path.chip or "",
+            chip_name=path.chip_name, machines=[m.name for m in own], verdict=path_verdict(path),
+            path=path,
+        )
+        for engine, own, path in found
+    ]  # fmt: skip
     return sorted(rows, key=lambda row: ORDER.index(row.verdict))
 
 

@@ -1,4 +1,4 @@
-"""Values out of files that may hold anything: each function gives a safe value or an empty one."""
+"""Values of other people, which may be anything: each function gives a safe one or an empty one."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ def list_of(value: Any) -> list[Any]:
 
 
 def text_of(value: Any) -> str:
-    """Return the text, or an empty one for anything else."""
-    return value if isinstance(value, str) else ""
+    """Return a text that UTF-8 can hold; JSON may carry lone surrogates, which it cannot."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
 
 
 def count_of(value: Any) -> int | None:
