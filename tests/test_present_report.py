@@ -16,6 +16,7 @@ import pypdf
 import pytest
 
 from stackchoice import decide, load_scenario, save_scenario
+from stackchoice.choose import Decision
 from stackchoice.confirm import Passport, PassportError, Plan
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity
@@ -29,7 +30,7 @@ from stackchoice.present import render
 from stackchoice.present.page import SECTION_MIME
 from stackchoice.present.render import render_report
 from stackchoice.present.report import SECTIONS, Report, prepare
-from stackchoice.present.text import CLASSES
+from stackchoice.present.text import CLASSES, headline, usd
 
 HOSTILE = "<script>alert(1)</script></style><img src=http://evil.example/x>"
 #: Colour, a link and a change of direction, in a terminal or an editor.
@@ -300,6 +301,40 @@ def test_pdf_reads_like_the_page_to_those_who_hear_it(tmp_path):
     assert all(f"{number} / {len(words)}" in text for number, text in enumerate(words, 1))
     assert load_scenario("json-chat").title in words[0]
     assert all(any(name in text for text in words) for name in list(SECTIONS.values())[1:])
+
+
+FALLEN = {
+    "candidates__machines": [{"id": "l4"}], "candidates__stated_budget": None,
+    "candidates__sellers": [], "constraints__data_may_leave": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moved", [{}, FALLEN], ids=["an answer", "nothing survives"])
+def test_the_four_formats_say_the_same(tmp_path, changed, moved):
+    """Headline, verdict, options with reasons, conditions, costs and risks: of the JSON, in all."""
+    pytest.importorskip("weasyprint", exc_type=OSError)
+    scenario = save_scenario(changed("json-chat", **moved), tmp_path / "case.yaml")
+    files = written(scenario, tmp_path, "html", "json", "md", "pdf")
+    told = Decision.model_validate_json(files["json"].read_bytes())
+    foot = rf"{re.escape(told.title)}\s*\d+ / \d+\s*$"
+    sheets = [page.extract_text() for page in pypdf.PdfReader(files["pdf"]).pages]
+    texts = {
+        "html": "".join(Page(files["html"].read_text("utf-8")).words.values()),
+        "pdf": "".join(re.sub(foot, "", sheet) for sheet in sheets),
+        "md": re.sub(r"\\(.)", r"\1", files["md"].read_text("utf-8")),
+    }
+    same = [headline(told), told.verdict, *told.conditions]
+    same += [usd(line.total_usd) for line in told.cost.lines]
+    same += [row.without for row in told.cost.redundancy] + [way.what for way in told.cost.exits]
+    same += [row.answer for row in told.board]
+    for end, found in texts.items():
+        text = "".join(found.split())
+        options = [
+            f"###{o.name}-{o.status}{',' if o.question else ''}{o.question}:{o.reason}"
+            if end == "md" else f"{o.name}{o.status}{o.question}{o.reason}"
+            for o in told.options
+        ]  # fmt: skip
+        assert [one for one in [*same, *options] if "".join(one.split()) not in text] == [], end
 
 
 def test_failures_leave_nothing_behind(tmp_path, monkeypatch):

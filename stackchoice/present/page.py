@@ -155,6 +155,8 @@ def page_section(template: str, /, **context: Any) -> Section:
     drawn: list[Drawn] = []
 
     def figure(one: Drawn) -> Markup:
+        if not charts.rows_of(one[0]):  # nothing to draw, and no scale has ends
+            return Markup("<p>{}</p>").format(visible(one[1], charts.LONGEST))
         drawn.append(one)
         opening = Markup('<figure role="img" aria-label="{}"></figure>')
         return opening.format(visible(one[1], charts.LONGEST)) + numbers_of(one)
@@ -179,10 +181,8 @@ def drawing(drawn: Drawn) -> Markup:
 
 
 def numbers_of(drawn: Drawn) -> Markup:
-    """Return the numbers of a chart as a table that unfolds; nothing where nothing is drawn."""
+    """Return the numbers of a chart as a table that unfolds."""
     rows = charts.rows_of(drawn[0])
-    if not rows:
-        return Markup()
     return Markup(render("numbers", columns=list(rows[0]), rows=[row.values() for row in rows]))
 
 

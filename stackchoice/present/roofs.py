@@ -137,5 +137,6 @@ def length_chart(decision: Decision, facts: Facts) -> Drawn:
         f"{name}: " + ", ".join(f"{row.live:,} of {row.tokens:,}" for row in group.itertuples())
         for name, group in frame.groupby("engine", sort=False)
     ]
-    spoken = f"Live sequences by tokens of a request. {'; '.join(said) or 'Unknown'}."
+    words = "; ".join(said) or "No engine is known to admit one"
+    spoken = f"Live sequences by tokens of a request. {words}."
     return finish(alt.layer(chart), rows=1, step=HEIGHT), spoken

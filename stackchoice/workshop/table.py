@@ -6,7 +6,7 @@ import pandas
 
 _STYLE = (
     "<style>.sc-ws td,.sc-ws th{text-align:left!important;vertical-align:top!important;"
-    "max-width:34em;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}</style>"
+    "max-width:34em;overflow-wrap:break-word;font-variant-numeric:tabular-nums}</style>"
 )
 
 
