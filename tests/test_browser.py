@@ -288,9 +288,8 @@ def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(noteb
 def test_a_refusal_stands_beside_its_field_until_a_good_value(notebook, label, text, said, mended):
     page, panel = notebook.page, notebook.panel(label)
     field, answer = panel.get_by_label(label, exact=True), panel.locator("table")
-    place = panel.locator(".sc-field", has=field)
+    place = panel.locator(".sc-field", has=page.get_by_label(label, exact=True))
     before = answer.all_inner_texts()
-    top = field.evaluate("field => field.getBoundingClientRect().bottom")
     notebook.type(label, text)
     refusal = place.get_by_role("alert")
     refusal.wait_for()
@@ -300,8 +299,8 @@ def test_a_refusal_stands_beside_its_field_until_a_good_value(notebook, label, t
     assert field.evaluate("field => field === document.activeElement"), "the focus stayed"
     read_with_it = page.locator(f"#{field.get_attribute('aria-describedby')}")
     assert read_with_it.inner_text() == refusal.inner_text()
-    below = refusal.evaluate("text => text.getBoundingClientRect().top") - top
-    assert 0 <= below < 24, "directly below the field"
+    above, below = field.bounding_box(), refusal.bounding_box()
+    assert 0 <= below["y"] - above["y"] - above["height"] < 24, "directly below the field"
     assert answer.all_inner_texts() == before
     assert barred(page, OUTPUTS) == []
     other, value = mended

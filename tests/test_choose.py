@@ -637,3 +637,27 @@ def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(
     assert alone.recommended is None
     for decision in (alone, json_chat):
         assert not any(text.startswith("what would do") for text in decision.conditions)
+
+
+def test_where_no_rule_points_at_what_is_proven_an_open_one_is_conditional(changed, facts):
+    """Transformers alone is proven to carry the peak; a team is not sent there, nor left alone."""
+    granite = {
+        "model": {"id": "ibm-granite/granite-4.0-h-small", "artifacts": []},
+        "candidates": {"machines": [{"id": "h100_sxm", "count": 1}], "sellers": []},
+        "workload": {**CHATS, "users": 300, "context_tokens": 32_768, "input_tokens": 2000,
+                     "output_tokens": 400, "active_hours_per_day": 10, "peak_factor": 3,
+                     "days_per_month": 22, "json_schema": False},
+    }  # fmt: skip
+    decision = decide(changed("json-chat", **granite), facts)
+    assert decision.best_self_hosted == "vLLM"
+    assert any("carry the peak" in text for text in decision.conditions)
+
+
+def test_what_is_too_large_everywhere_is_told_on_the_most_devices(changed, facts):
+    """A terabyte of weights on 16 cards of 80 GB: replicas of 1, 2, 4 and 8 are tried."""
+    kimi = {
+        "model": {"id": "moonshotai/Kimi-K2-Instruct", "artifacts": []},
+        "candidates": {"machines": [{"id": "h100_sxm", "count": 16}], "sellers": []},
+    }
+    decision = decide(changed("json-chat", **kimi), facts)
+    assert decision.option("vLLM").configuration.endswith("8 x H100 SXM 80GB")

@@ -11,6 +11,7 @@ import pytest
 from stackchoice.errors import FactsError
 from stackchoice.facts import data_dir, load_facts
 from stackchoice.facts.yaml import read_facts, read_yaml
+from stackchoice.fit.cache import cache_layout
 
 QWEN = "Qwen/Qwen3.8-27B"
 ENGINES = {
@@ -314,6 +315,26 @@ class TestModelVectors:
         assert full * 2 * c["num_key_value_heads"] * c["head_dim"] * BF16 == bytes_per_token
         matrix = c["linear_key_head_dim"] * c["linear_value_head_dim"]
         assert linear * c["linear_num_value_heads"] * matrix * F32 == state_bytes
+
+    @pytest.mark.parametrize(
+        ("model_id", "layers", "heads", "bytes_per_token", "gib"),
+        [
+            ("ibm-granite/granite-4.0-h-small", 4, 8, 16_384, 59.99),
+            ("ibm-granite/granite-4.0-h-tiny", 4, 4, 8_192, 12.93),
+            ("LGAI-EXAONE/EXAONE-4.0-32B", 16, 8, 65_536, None),
+            ("allenai/Olmo-3-32B-Think", 16, 8, 65_536, None),
+            ("allenai/Olmo-3-7B-Instruct", 8, 32, 131_072, None),
+        ],
+    )
+    def test_few_layers_keep_every_token(
+        self, facts, model_id, layers, heads, bytes_per_token, gib
+    ):
+        """Heads of 128 values; the sizes of Granite's files were published in GiB."""
+        model = facts.models[model_id]
+        layout = cache_layout(model.config.value)
+        assert layout.kv_bytes_per_token == layers * heads * 2 * 128 * BF16 == bytes_per_token
+        weights = model.artifacts[0].weights_bytes.value
+        assert gib is None or abs(weights / 2**30 - gib) < 0.01
 
     @pytest.mark.parametrize(
         ("model_id", "sliding", "full", "bytes_per_token", "window_bytes"),

@@ -93,6 +93,7 @@ MAY_IMPORT = {
         "errors",
         "facts",
         "fit",
+        "ops",
         "scenario",
         "traffic",
         "workload",

@@ -254,3 +254,21 @@ def test_leaving_a_source_out_changes_what_is_fitted(facts):
     assert less.groups == whole.groups - 1
     assert less.rows < whole.rows
     assert math.isfinite(less.spread)
+
+
+def test_feed_forward_layers_of_two_matrices_and_weights_that_nobody_counts():
+    """starcoder2 and arcee by their defaults in Transformers 5.24.0, counted there by the class."""
+    star = {
+        "model_type": "starcoder2", "num_hidden_layers": 30, "hidden_size": 3072,
+        "intermediate_size": 12288, "num_attention_heads": 24, "num_key_value_heads": 2,
+        "vocab_size": 49152, "tie_word_embeddings": True,
+    }  # fmt: skip
+    assert count_parameters(star).total == pytest.approx(3_030_371_328, rel=1e-3)
+    arcee = {
+        "model_type": "arcee", "num_hidden_layers": 32, "hidden_size": 2560, "vocab_size": 32000,
+        "intermediate_size": 18432, "num_attention_heads": 32,
+    }  # fmt: skip
+    assert count_parameters(arcee).total == pytest.approx(4_022_766_080, rel=1e-3)
+    for unlike in ({"model_type": "ernie4_5_moe"}, {"conv_L_cache": 3},
+                   {"hidden_size_per_layer_input": 256}):  # fmt: skip
+        assert count_parameters({**arcee, **unlike}) is None

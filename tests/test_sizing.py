@@ -198,3 +198,14 @@ def test_a_latent_is_on_every_device_of_a_tensor_parallel_group(facts):
         )  # fmt: skip
         assert found.rows[0].bytes_per_sequence == repeated * found.bytes_per_sequence
     assert found.bytes_per_sequence == 80 * 2 * 8 * 128 * 2 * 32_768
+
+
+def test_every_device_reads_its_own_copy_of_a_latent(facts):
+    """61 latents of 576 values in 16 bits, read by each of 8 devices; heads are shared out."""
+    latent = size_by_name("deepseek-ai/DeepSeek-V3", "h200_sxm", context_tokens=65_536, devices=8)
+    shared = size_by_name("meta-llama/Llama-3.1-70B", "h200_sxm", context_tokens=65_536, devices=8)
+    for found, copies, token in ((latent, 8, 61 * 576 * 2), (shared, 1, 80 * 8 * 2 * 128 * 2)):
+        model = facts.models[found.model]
+        taken = next(a for a in model.artifacts if a.label == found.artifact)
+        read = taken.read_bytes_per_token.value or taken.weights_bytes.value
+        assert found.speed.bytes_per_decode_step == read + copies * token * 65_536

@@ -150,12 +150,13 @@ def _survey(case: Case) -> Survey:
     """Judge everything; what is asked of the judged is asked here, so that its reads are noted."""
     judged = _judged(case)
     field = Field(judged)
-    results = pushes(case.facts.rules, _situation(case, field))
+    results, rule, engine = _pointed_at(case, field)
+    if engine is None and field:
+        open_too = Field(judged, only_proven=False)
+        again = _pointed_at(case, open_too)
+        if again[2] is not None:
+            field, (results, rule, engine) = open_too, again
     found = conflicts(results, field)
-    rule, engine = next(
-        ((push, own) for push in results if push.holds and (own := favourite(push, field))),
-        (None, None),
-    )
     unsettled = [c for c in found if not c.settled and engine in c.engines]
     return Survey(
         pushes=results, conflicts=found, rule=rule,
@@ -167,14 +168,27 @@ def _survey(case: Case) -> Survey:
     )  # fmt: skip
 
 
+def _pointed_at(
+    case: Case, field: "Field"
+) -> tuple[list[PushResult], PushResult | None, str | None]:
+    """Return every push, and the first rule that holds with the engine of the field it favours."""
+    results = pushes(case.facts.rules, _situation(case, field))
+    for push in results:
+        if push.holds and (own := favourite(push, field)):
+            return results, push, own
+    return results, None, None
+
+
 class Field(Container[str]):
     """Who can be chosen: of each engine its best configuration, looked for when it is asked for.
 
-    An option whose hard facts are unknown is not preferred while a proven one survives, and one
-    that is not known to load the file and to fit is not recommended at all.
+    An option whose hard facts are unknown is not preferred while a proven one survives, unless no
+    rule points at any that is proven; one that is not known to load the file and to fit is not
+    recommended at all.
     """
 
-    def __init__(self, judged: list[Judged]) -> None:
+    def __init__(self, judged: list[Judged], *, only_proven: bool = True) -> None:
+        self._only_proven = only_proven
         fitting = [j for j in judged if j.standing.fits]
         self._fitting = sorted(fitting, key=lambda j: j.standing.rank, reverse=True)
 
@@ -186,7 +200,7 @@ class Field(Container[str]):
 
     @cached_property
     def _any_proven(self) -> bool:
-        return any(j.proven for j in self._fitting)
+        return self._only_proven and any(j.proven for j in self._fitting)
 
     def best(self, engine: object) -> Judged | None:
         """Return an engine's best: proven while anything is, else with the fewest unknowns."""

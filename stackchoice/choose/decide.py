@@ -214,7 +214,7 @@ def _option(name: str, main: Answer) -> Option:
 
 
 def _least_bad(own: list[Candidate]) -> Candidate | None:
-    """Return a surviving configuration, else the one that came furthest."""
+    """Return a surviving configuration, else what came furthest: too large on most devices."""
     order = ["constraints", "hardware fit", "workload shape", "ops capacity", "cost", ""]
     return max(
         own,
@@ -223,6 +223,7 @@ def _least_bad(own: list[Candidate]) -> Candidate | None:
             bool(c.live_sequences),
             -len(c.unknown),
             order.index(c.question),
+            0 if c.status == "viable" or c.live_sequences else c.devices or 0,
         ),
         default=None,
     )

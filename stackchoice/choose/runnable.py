@@ -17,6 +17,7 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
+from stackchoice.facts.told import shown
 from stackchoice.fit.admission import launch
 from stackchoice.fit.workspace import said
 
@@ -210,7 +211,7 @@ def _reliances(facts: Facts, engine: Engine, site: Site) -> list[Reliance]:
         if datum.value is None:
             continue
         found[fact.key] = Reliance(
-            text=f"{fact.key.replace('_', ' ')}: {datum.value}",
+            text=f"{fact.key}: {shown(datum.value)}".replace("_", " "),
             source=datum.source.label if datum.source else datum.note, evidence=datum.evidence,
         )  # fmt: skip
     return list(found.values())

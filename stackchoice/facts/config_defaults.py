@@ -39,6 +39,8 @@ class ConfigKeys(Record):
     layer_lists: re.Pattern[str]
     harmless_lists: tuple[str, ...]
     every_layer_slides: tuple[str, ...]
+    ungated: tuple[str, ...]
+    not_counted: tuple[str, ...]
     later_layers_slide: tuple[str, ...]
     lightning: tuple[str, ...]
     indexed: tuple[str, ...]

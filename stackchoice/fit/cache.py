@@ -123,6 +123,7 @@ def cache_layout(
     expand_latent: bool = False,
     sliding: Sliding = "window",
     bytes_per_head: int | None = None,
+    index_dtype: str | None = None,
     memory: MemoryFacts | None = None,
     layers: list[Layers] | None = None,
 ) -> CacheLayout:
@@ -146,6 +147,8 @@ def cache_layout(
         The release stores expanded keys and values in place of an MLA latent.
     bytes_per_head
         Bytes of K plus V of one head and token, for a cache type that is not in the fact base.
+    index_dtype
+        Type of sparse-attention index keys; 8 bits with a scale when not given.
     layers
         What :func:`stackchoice.fit.layers.model_layers` gives, where it is known already.
 
@@ -166,7 +169,7 @@ def cache_layout(
     layers = (model_layers(config) if layers is None else layers) + draft_head(config, draft_layers)
     sizes = _Sizes(
         facts, dtype, model_dtype(text) or "bfloat16", state or StateLayout(), tp, expand_latent,
-        bytes_per_head, draft_tokens,
+        bytes_per_head, index_dtype, draft_tokens,
     )  # fmt: skip
     groups = [sizes.group(row) for row in layers]
     if sliding == "charged":
@@ -181,11 +184,12 @@ class _Sizes:
 
     def __init__(
         self, facts: MemoryFacts, dtype: str, own: str, state: StateLayout, tp: int, expand: bool,
-        bytes_per_head: int | None, draft_tokens: int,
+        bytes_per_head: int | None, index_dtype: str | None, draft_tokens: int,
     ) -> None:  # fmt: skip
         self.facts, self.own, self.state, self.tp, self.expand = facts, own, state, tp, expand
         self.bytes_per_head, self.draft_tokens = bytes_per_head, draft_tokens
         self.format = None if bytes_per_head else self._format(dtype)
+        self.index_format = self._format(index_dtype) if index_dtype else None
 
     def group(self, row: Layers) -> LayerGroup:
         state = row.layers * self._state_bytes(row) if row.state_heads else 0
@@ -197,6 +201,8 @@ class _Sizes:
 
     def _token_bytes(self, row: Layers) -> Fraction:
         """Bytes one layer keeps for one token (one entry, in compressed layers)."""
+        if row.kind == "index" and self.index_format:
+            return row.key_dim * self._bits(self.index_format) / 8
         if row.kind == "index":  # 8 bits a value, and a scale for each group of them
             groups = ceil(row.key_dim / self.facts.record("index_scale_group"))
             return Fraction(row.key_dim + groups * self.facts.record("index_scale_bytes"))

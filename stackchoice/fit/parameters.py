@@ -8,13 +8,15 @@ convolutions are left out: together under 0.1 % of any model counted here.
 
 from typing import Any
 
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
 
 #: Config keys of layers whose weights are not counted here; a count without them would be wrong.
 NOT_COUNTED = (
     "hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "compress_ratios",
     "compress_rates", "linear_attn_config", "ssm_cfg", "mamba_d_state",
-    "block_configs", "cross_attention_layers",
+    "block_configs", "cross_attention_layers", "hidden_size_per_layer_input", "conv_L_cache",
+    "H_cycles", "block_types",
 )  # fmt: skip
 
 
@@ -48,11 +50,13 @@ class Parameters(Record):
 def count_parameters(config: dict[str, Any]) -> Parameters | None:
     """Return the counts, or None where a needed key is missing or a layer kind is not counted."""
     text = {**config, **config.get("text_config", {})}
-    if any(text.get(key) for key in NOT_COUNTED):
+    if any(text.get(key) for key in NOT_COUNTED) or (
+        text.get("model_type") in config_keys().not_counted
+    ):  # fmt: skip
         return None
     try:
         return _count(text)
-    except (KeyError, TypeError, ZeroDivisionError):
+    except (KeyError, TypeError, ZeroDivisionError, StopIteration):
         return None
 
 
@@ -68,12 +72,13 @@ def _count(text: dict[str, Any]) -> Parameters:
     if "linear_attention" in kinds:
         mixers["linear_attention"] = _delta_net(text, width)
     mixing = sum(mixers[kind] for kind in kinds)
-    experts = text.get("num_experts") or text.get("n_routed_experts") or 0
-    experts = experts or text.get("num_local_experts") or 0
+    keys = config_keys()
+    experts = next((text[key] for key in keys.experts if text.get(key)), 0)
+    matrices = 2 if text.get("model_type") in keys.ungated else 3
     dense = layers if not experts else _dense_layers(text, layers)
     sparse = layers - dense
     expert = 3 * width * (text.get("moe_intermediate_size") or text["intermediate_size"])
-    chosen = text["num_experts_per_tok"] if sparse else 0
+    chosen = next(text[key] for key in keys.experts_per_token if text.get(key)) if sparse else 0
     beside = width * experts  # the router
     if n := text.get("n_shared_experts"):
         beside += n * expert
@@ -83,7 +88,7 @@ def _count(text: dict[str, Any]) -> Parameters:
         beside += expert
     widths = ("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size")
     wide = next((text[key] for key in widths if text.get(key)), 0)
-    mlp = 3 * width * wide if dense else 0
+    mlp = matrices * width * wide if dense else 0
     table = vocabulary * width
     return Parameters(
         embedding=table,
