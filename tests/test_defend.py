@@ -19,6 +19,7 @@ from stackchoice.commands.defending import (
     releases_text,
 )
 from stackchoice.errors import InputError
+from stackchoice.present.tables import comparison_table
 from stackchoice.scenario import parse_scenario
 
 
@@ -169,12 +170,29 @@ def test_a_scenario_against_itself_has_no_difference(facts):
     assert found.steps == []
 
 
+def test_another_model_brings_its_weights_and_is_one_difference(facts, changed):
+    """Weights and a preset of the model before are none of the other."""
+    one = load_scenario("json-chat")
+    llama, weights = "meta-llama/Llama-3.3-70B-Instruct", "nvidia/Llama-3.3-70B-Instruct-FP8"
+    model = {"id": llama, "artifacts": [weights]}
+    other = changed("json-chat", model=model, workload__sampling_preset="", team__engineers=3)
+    found = against(one, other, facts)
+    assert not any(change.note for change in found.changes)
+    (moved,) = [change for change in found.changes if change.key.startswith("model")]
+    alone = changed("json-chat", model=model, workload__sampling_preset="",
+                    candidates__stated_budget=None)  # fmt: skip
+    assert moved.answer.startswith(decide(alone, facts).recommended)
+    assert f"{llama} ({weights})" in comparison_table(found).bare
+
+
 def test_a_change_that_makes_no_scenario_alone_says_so(facts, changed):
-    other = changed("json-chat", model__id="meta-llama/Llama-3.1-8B", model__artifacts=[],
-                    workload__sampling_preset="")  # fmt: skip
-    found = against(load_scenario("json-chat"), other, facts)
-    model = next(change for change in found.changes if change.key == "model.id")
-    assert model.note.startswith("not possible by itself")
+    machines = [{"id": "h100_sxm", "count": 2}]
+    one, two = (changed("json-chat", candidates__machines=machines, model__id=name,
+                        model__artifacts=[], workload__sampling_preset=preset)
+                for name, preset in (("Qwen/Qwen3.8-27B", "instruct"),
+                                     ("meta-llama/Llama-3.1-8B", "")))  # fmt: skip
+    found = {change.key: change for change in against(two, one, facts).changes}
+    assert found["workload.sampling_preset"].note.startswith("not possible by itself")
 
 
 def test_releases_change_what_is_admitted_and_ask_for_a_new_test(facts):

@@ -186,13 +186,17 @@ def _tree(scenario: Scenario) -> dict[str, Any]:
 
 
 def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
-    """Return section, key and both values of everything that differs; key empty for a section."""
+    """Return section, key and both values of everything that differs; key empty for a section.
+
+    Another model is one difference: weights of the one are none of the other.
+    """
     found = []
     for section in dict.fromkeys([*one, *two]):
         before, after = one.get(section), two.get(section)
         if before == after:
             continue
-        if not (isinstance(before, dict) and isinstance(after, dict)):
+        whole = not (isinstance(before, dict) and isinstance(after, dict))
+        if whole or before.get("id") != after.get("id"):
             found.append((section, "", before, after))
             continue
         found += [
@@ -209,6 +213,9 @@ def _with(scenario: Scenario, section: str, key: str, value: Any) -> Scenario:
         tree[section] = {**(tree[section] or {}), key: value}
     else:
         tree[section] = value
+    if section == "model" and not key:  # a preset and a budget are of the model before
+        tree["workload"]["sampling_preset"] = ""
+        tree["candidates"]["stated_budget"] = None
     return parse_scenario(tree)
 
 

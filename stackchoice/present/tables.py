@@ -24,15 +24,23 @@ def compare(scenarios: dict[str, Scenario], facts: Facts) -> Section:
 
 def comparison_table(found: Comparison) -> Section:
     """Return two scenarios side by side."""
-    rows = [(change, _words(change.before), _words(change.after)) for change in found.changes]
-    return section("against", c=found, rows=rows)
+    told = [(change, _words(change.before), _words(change.after)) for change in found.changes]
+    alike = [change.key for change, before, after in told if before == after and not change.steps]
+    rows = [row for row in told if row[0].key not in alike]
+    return section("against", c=found, rows=rows, alike=alike)
 
 
 def _words(value: Any) -> str:
     """Return a value out of a scenario file in few words."""
+    if isinstance(value, dict) and "id" in value:
+        weights = ", ".join(value.get("artifacts") or [])
+        count = f"{value['count']} x " if "count" in value else ""
+        return f"{count}{value['id']}" + (f" ({weights})" if weights else "")
     if isinstance(value, dict):
-        return text.number(value["value"]) if "value" in value else "given"
+        if "value" not in value:
+            return "given"
+        ends = [text.number(value[end]) for end in ("low", "high") if value.get(end) is not None]
+        return text.number(value["value"]) + (f" ({' to '.join(ends)})" if ends else "")
     if isinstance(value, list):
-        names = [str(v.get("id", "given")) if isinstance(v, dict) else str(v) for v in value]
-        return ", ".join(names) or "none named"
-    return "nothing" if value is None else text.number(value)
+        return ", ".join(map(_words, value)) or "none named"
+    return "nothing" if value in (None, "") else text.number(value)

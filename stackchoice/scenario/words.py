@@ -96,6 +96,6 @@ LABELS = {
 
 
 def label(path: str) -> str:
-    """Return what people call an input or an entry of it; of another name the last part as words."""
+    """Return what people call an input, or one entry of it; else the last part as words."""
     listed, _, last = path.rpartition(".")
     return LABELS.get(path) or (label(listed) if last.isdigit() else last.replace("_", " "))
