@@ -630,6 +630,14 @@ def test_where_nothing_survives_the_machine_named_does_and_one_replica_less_does
     assert bool(known) == (count == 1)
 
 
+def test_more_devices_than_a_scenario_can_name_are_not_named(facts, changed):
+    fallen = decide(
+        changed("json-chat", candidates__machines=[{"id": "l4"}], workload__users=1e9,
+                candidates__stated_budget=None, constraints__data_may_leave=False), facts,
+    )  # fmt: skip
+    assert re.match(r"what would do is unknown: .* up to 100,000 in all", fallen.conditions[0])
+
+
 def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(
     facts, changed, json_chat
 ):
