@@ -120,15 +120,15 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
 
 
 def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
+    """Weights and engine must have a licence that is accepted."""
     if scenario.constraints.licences_acceptable == "not known":
         yield "constraints", None, "which licences are acceptable"
         return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
     own = place.artifact.licence
     weights = own if own.known else place.model.licence
-    for what, datum in (("the weights", weights), (engine.name, engine.licence)):
-        if not accepted:
-            return
+    asked = {"the weights": weights, engine.name: engine.licence} if accepted else {}
+    for what, datum in asked.items():
         if datum.value is None:
             yield "constraints", None, f"the licence of {what} is unknown"
         else:
@@ -140,6 +140,7 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
 
 
 def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
+    """The engine must run on the platform, load the files, know the class and shard it if need be."""
     machine, artifact = place.machine, place.artifact
 
     def fact(holds: bool | None, no: str, may: str, known: Datum[Any] | None) -> Check:
@@ -205,6 +206,7 @@ def kernel_checks(engine: Engine, place: Place, path: KernelPath | None) -> Iter
 
 
 def memory_checks(case: Case, site: Site) -> Iterator[Check]:
+    """Context, weights and at least one sequence must have room."""
     context, limit = case["workload.context_tokens"], site.model.context_tokens.value
     if context and limit:
         yield (
@@ -282,8 +284,7 @@ def _rate(site: Site, room: float) -> Iterator[Check]:
     else:
         once = ", fewer with what is shared kept once" if room > 1 else ""
         there = counted(replicas, "replica")
-        text = f"whether {there} can carry the peak ({fast} to {slow}{once})"
-        yield "hardware fit", None, text
+        yield "hardware fit", None, f"whether {there} can carry the peak ({fast} to {slow}{once})"
 
 
 def _ceilings(case: Case, site: Site) -> Iterator[Check]:
@@ -317,9 +318,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
     if fast is None or slow is None:
         return
-    stated = " and ".join(
-        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
-    )
+    stated = " and ".join(f"{label(p)} {case[p]:g}" for p in LIMITS if case[p] is not None)
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
