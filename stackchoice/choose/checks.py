@@ -318,7 +318,9 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
+        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
+        for path in LIMITS
+        if case[path] is not None
     )
     carries = [
         end.allowed > 0
@@ -328,7 +330,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
     if not carries[0]:
         yield "hardware fit", False, (
-            f"interactive: within {stated} a replica runs at most {fast.allowed} at once, even at "
+            f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
             f"the fast end of the speed interval and without a queue{keeps}"
         )  # fmt: skip
     elif not carries[1]:
