@@ -140,7 +140,7 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
 
 
 def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
-    """The engine must run on the platform, load the files, know the class and shard it if need be."""
+    """The engine must run there, load the files, know the class, and shard it where asked."""
     machine, artifact = place.machine, place.artifact
 
     def fact(holds: bool | None, no: str, may: str, known: Datum[Any] | None) -> Check:
@@ -318,7 +318,10 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
     if fast is None or slow is None:
         return
-    stated = " and ".join(f"{label(p)} {case[p]:g}" for p in LIMITS if case[p] is not None)
+    stated = " and ".join(
+        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
+        for path in LIMITS if case[path] is not None
+    )  # fmt: skip
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
@@ -327,7 +330,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
     if not carries[0]:
         yield "hardware fit", False, (
-            f"interactive: within {stated} a replica runs at most {fast.allowed} at once, even at "
+            f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
             f"the fast end of the speed interval and without a queue{keeps}"
         )  # fmt: skip
     elif not carries[1]:
