@@ -147,10 +147,9 @@ def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
         text = f"whether {engine.name} {may}" if holds is None else f"{engine.name} {no}"
         return "hardware fit", holds, text, ((may, known or NOTHING),)
 
-    runs = engine.runs_on(machine.backend)
     yield fact(
-        runs, f"does not run on {machine.backend}", f"runs on {machine.backend}",
-        engine.platforms.get(machine.backend),
+        engine.runs_on(machine.backend), f"does not run on {machine.backend}",
+        f"runs on {machine.backend}", engine.platforms.get(machine.backend),
     )  # fmt: skip
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
@@ -272,8 +271,7 @@ def _rate(site: Site, room: float) -> Iterator[Check]:
     """The peak must be carried by the replicas, at the fast end and with all ``room`` at least."""
     if site.replicas_needed is None:
         return
-    fast, slow = site.replicas_needed
-    replicas = site.replicas_there
+    (fast, slow), replicas = site.replicas_needed, site.replicas_there
     if fast > replicas * room or slow <= replicas:
         yield (
             "hardware fit", slow <= replicas,
