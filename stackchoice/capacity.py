@@ -23,7 +23,6 @@ class Plan(Record):
     by_waiting: int
     offered: float
     slots: int
-    wait_probability: float
     late_probability: float
     busy: float
 
@@ -161,7 +160,7 @@ def plan(
     servers = replicas * slots
     return Plan(
         replicas=replicas, spares=spares, by_rate=by_rate, by_waiting=by_waiting, offered=offered,
-        slots=servers, wait_probability=erlang_c(servers, offered),
+        slots=servers,
         late_probability=late_probability(servers, offered, service_s, wait_s),
         busy=offered / servers,
     )  # fmt: skip

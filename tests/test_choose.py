@@ -93,7 +93,7 @@ def test_the_worked_case_in_money(json_chat):
     assert cost.volume.output_tokens == 18_000_000
     assert cost.managed_usd_per_month == Decimal("260.4384")
     assert float(cost.owned_usd_per_month) == pytest.approx(1674.0294, abs=5e-5)
-    assert cost.owned_with_people_usd_per_month == cost.owned_usd_per_month + 4500
+    assert next(line for line in cost.lines if line.path == "owned").people_usd == 4500
     never = [e for e in cost.break_even if e.mtok_per_month is None]
     assert never, "at ten active hours and a peak of 3.5 a card never earns its cost"
     assert all("never" in e.reason for e in never)
