@@ -159,7 +159,7 @@ def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp
     """Title and situation of the worked case speak of its model, team and card."""
     for path, value in {
         "model.id": "meta-llama/Llama-3.3-70B-Instruct",
-        "candidates.machines.0.count": 2,
+        "candidates.machines.0.count": "2",
         "candidates.machines.0.devices_per_replica": "2",
         "workload.users": "80",
     }.items():
@@ -176,6 +176,21 @@ def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp
     saved = load_scenario(tmp_path / "mine.yaml")
     assert saved == panel.scenario
     assert saved.name == panel.decision.scenario == "mine"  # a report takes its file name
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e9", "two", "0", "1,5", ""])
+def test_a_count_is_read_as_it_was_typed_or_refused(panel, text):
+    """A field for numbers alone drops the point of 1.5, and asks for fifteen machines."""
+    before, field = panel.decision, panel.fields["candidates.machines.0.count"]
+    field.value = text
+    assert panel.error.startswith("panel: candidates.machines.0.count: ")
+    assert (field.value, panel.decision) == ("1", before)
+
+
+def test_an_entry_of_a_list_is_refused_by_the_name_of_its_list(panel):
+    panel.fields["preferences"].value = "cost, speed"
+    said = panel.form.places["preferences"].value
+    assert "preferences, the first first: &#39;speed&#39; is not one of" in said
 
 
 def test_a_typed_title_stays_and_going_back_gives_the_case_its_words_back(panel):

@@ -258,11 +258,7 @@ class ScenarioPanel(ipywidgets.VBox):
 
     def _show(self, changed: str = "") -> None:
         """Make every field, the places beside them and the result say what stands."""
-        values = {
-            path: int(text or 1) if isinstance(widget, ipywidgets.BoundedIntText) else text
-            for path, widget in self.fields.items()
-            for text in [shown(self.scenario, path)]
-        }
+        values = {path: shown(self.scenario, path) for path in self.fields}
         self.form.settle(values, {"model.artifacts": _weights(self.scenario, self.facts)})
         self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
@@ -290,12 +286,7 @@ class ScenarioPanel(ipywidgets.VBox):
 
 def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
     value = shown(scenario, field.path)
-    if field.kind == "count":
-        return ipywidgets.BoundedIntText(
-            value=int(value or 1), min=1, max=100_000, description=field.label, style=STYLE,
-            layout=LAYOUT, continuous_update=False,
-        )  # fmt: skip
-    if field.kind == "text":
+    if field.kind in ("count", "text"):
         return text_field(field.label, value)
     if field.kind in ("number", "name", "names"):
         return ipywidgets.Combobox(

@@ -20,7 +20,7 @@ FIXES = {
     **dict.fromkeys(("int_parsing", "int_type", "int_from_float"),
                     "write a whole number without unit or separator, such as 8192"),
     **dict.fromkeys(("float_parsing", "float_type"),
-                    "write a plain number; the unit stands in the key's name"),
+                    "write a plain number such as 1000 or 3.5; the unit stands in its name"),
     **dict.fromkeys(("decimal_parsing", "decimal_type"),
                     "write a plain number of USD, such as 18000"),
     **dict.fromkeys(("bool_parsing", "bool_type"), "write true, false or not known"),

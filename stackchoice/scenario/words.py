@@ -96,5 +96,6 @@ LABELS = {
 
 
 def label(path: str) -> str:
-    """Return what people call an input, by its path; of another name the last part as words."""
-    return LABELS.get(path) or path.rpartition(".")[2].replace("_", " ")
+    """Return what people call an input or an entry of it; of another name the last part as words."""
+    listed, _, last = path.rpartition(".")
+    return LABELS.get(path) or (label(listed) if last.isdigit() else last.replace("_", " "))
