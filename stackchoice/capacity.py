@@ -23,7 +23,6 @@ class Plan(Record):
     by_waiting: int
     offered: float
     slots: int
-    wait_probability: float
     late_probability: float
     busy: float
 
@@ -62,11 +61,14 @@ def erlang_c(servers: int, offered: float) -> float:
         return 0.0
     if offered >= servers:
         return 1.0
-    inverse = 1.0
-    for n in range(1, servers + 1):
-        inverse = 1.0 + inverse * n / offered
-        if math.isinf(inverse):
-            return 0.0
+    inverse = term = 1.0
+    for n in range(servers, 0, -1):  # 1/B = 1 + c/a + c(c-1)/a^2 + ...: past n = a it soon ends
+        term *= n / offered
+        if inverse + term == inverse:
+            break
+        inverse += term
+    if math.isinf(inverse):
+        return 0.0
     lost = 1.0 / inverse
     return lost / (1.0 - offered / servers * (1.0 - lost))
 
@@ -158,7 +160,7 @@ def plan(
     servers = replicas * slots
     return Plan(
         replicas=replicas, spares=spares, by_rate=by_rate, by_waiting=by_waiting, offered=offered,
-        slots=servers, wait_probability=erlang_c(servers, offered),
+        slots=servers,
         late_probability=late_probability(servers, offered, service_s, wait_s),
         busy=offered / servers,
     )  # fmt: skip

@@ -368,6 +368,22 @@ def test_tensorrt_llm_blocks_of_32():
     assert found == pytest.approx(116_617, rel=1e-3)
 
 
+def test_tensorrt_llm_keeps_gated_states_in_the_type_of_the_weights():
+    """Pull 16065: ``mamba_ssm_dtype`` asks for arithmetic; pre-releases in between are unread."""
+
+    def state(release, **settings):
+        asked = {**HYBRID, "mamba_ssm_dtype": "float32"}
+        found = ask("tensorrt-llm", release, asked, settings=settings).own_layout
+        return found.state_bytes_per_sequence
+
+    wide = {"mamba_ssm_cache_dtype": "float32"}
+    for release in ("1.2.1", "1.4.0rc1"):
+        assert state(release, **wide) - state(release) == 48 * 48 * 128 * 128 * (4 - 2)
+    assert state("1.3.0rc22", **wide) == state("1.4.0rc1", **wide)
+    with pytest.raises(UnknownCacheError, match="which type"):
+        state("1.3.0rc22")
+
+
 def test_a_cache_type_of_another_engine_is_unknown():
     with pytest.raises(UnknownRuleError, match="q8_0"):
         vllm.plan(ask("vllm", None, DENSE, kv_dtype="q8_0"))

@@ -67,6 +67,14 @@ def test_a_large_system_agrees_with_halfin_and_whitt():
     )
 
 
+def test_a_hundred_million_slots_are_no_hundred_million_steps():
+    """By Halfin and Whitt ``c - a = b sqrt(a)``, b of C(b) e^(-b sqrt(a) t / s) = 1 %."""
+    a = 1e8
+    found = replicas_by_waiting(a / 10, 10, 1, 1, 0.01)
+    assert 0 < found - a < 0.01 * math.sqrt(a)
+    assert late_probability(found, a, 10, 1) <= 0.01 < late_probability(found - 1, a, 10, 1)
+
+
 def test_too_much_load_always_waits():
     assert erlang_c(4, 4) == erlang_c(4, 9) == 1
     assert late_probability(4, 9, 1, 100) == 1

@@ -269,4 +269,4 @@ def test_throughput_beyond_the_p99_limit_does_not_win_an_interactive_scenario(ch
         changed("nvidia-throughput", workload__interactive=True, workload__itl_p99_s=0.01), facts
     ).option("TensorRT-LLM")
     assert strict.status == "eliminated"
-    assert "itl p99 s 0.01" in strict.reason or "ceiling" in strict.reason
+    assert "time per token, p99 at most 0.01 s" in strict.reason or "ceiling" in strict.reason

@@ -93,7 +93,7 @@ def test_the_worked_case_in_money(json_chat):
     assert cost.volume.output_tokens == 18_000_000
     assert cost.managed_usd_per_month == Decimal("260.4384")
     assert float(cost.owned_usd_per_month) == pytest.approx(1674.0294, abs=5e-5)
-    assert cost.owned_with_people_usd_per_month == cost.owned_usd_per_month + 4500
+    assert next(line for line in cost.lines if line.path == "owned").people_usd == 4500
     never = [e for e in cost.break_even if e.mtok_per_month is None]
     assert never, "at ten active hours and a peak of 3.5 a card never earns its cost"
     assert all("never" in e.reason for e in never)
@@ -628,6 +628,14 @@ def test_where_nothing_survives_the_machine_named_does_and_one_replica_less_does
     known = [c for c in less.candidates
              if c.title == less.best_self_hosted_configuration and not c.unknown]  # fmt: skip
     assert bool(known) == (count == 1)
+
+
+def test_more_devices_than_a_scenario_can_name_are_not_named(facts, changed):
+    fallen = decide(
+        changed("json-chat", candidates__machines=[{"id": "l4"}], workload__users=1e9,
+                candidates__stated_budget=None, constraints__data_may_leave=False), facts,
+    )  # fmt: skip
+    assert re.match(r"what would do is unknown: .* up to 100,000 in all", fallen.conditions[0])
 
 
 def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(

@@ -275,8 +275,6 @@ def test_what_a_seller_may_list_beside_two_prices():
 def test_parts_are_not_more_than_the_whole():
     with pytest.raises(ValueError, match="part of"):
         month(cached_tokens=2e8)
-    with pytest.raises(ValueError, match="reasoning"):
-        month(reasoning_tokens=2e7)
 
 
 def test_a_base_with_the_peaks_bought():

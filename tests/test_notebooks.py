@@ -88,13 +88,13 @@ def test_notebooks_are_thin(path):
 
 def test_start_answers_at_once_and_like_the_library(tmp_path, facts):
     expected = decide(load_scenario("json-chat"), facts).verdict
-    assert expected == result(run("00_start.ipynb", tmp_path))
+    assert expected == variables("00_start.ipynb", tmp_path, "decision.verdict")
 
 
 def test_start_picks_up_what_was_saved(tmp_path, facts, changed):
     mine = changed("json-chat", constraints__data_may_leave=False)
     save_scenario(mine, tmp_path / "my-json-chat.yaml")
-    assert decide(mine, facts).verdict == result(run("00_start.ipynb", tmp_path))
+    assert decide(mine, facts).verdict == variables("00_start.ipynb", tmp_path, "decision.verdict")
 
 
 def test_hardware_fit_holds_the_librarys_numbers(tmp_path, facts):

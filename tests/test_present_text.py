@@ -37,8 +37,9 @@ FUTURE = "dated in the future"
         (label("workload.peak_factor"), "peak over mean (factor)"),
         (label("assumed.ops_fte_owned"), "operations work, owned (engineers)"),
         (label("workload.input_distribution"), "input distribution"),
-        (canary("needle-10"), "needle-10: finds a number in a long text"),
+        (canary("needle-10%"), "needle-10%: finds a number in a long text"),
         (canary("one of my own"), "one of my own"),
+        (canary("exact-price"), "exact-price"),
     ],
 )
 def test_values_are_put_into_words(shown, expected):

@@ -244,6 +244,11 @@ GIVEN = [
     "Namespace(api_key='{}', admin_api_key={}, max_num_tokens=8192, tokenizer='Q/Qwen3')",
     "HF_TOKEN={} max_num_tokens=8192, Authorization: Bearer {}, tokenizer='Q/Qwen3'",
     "https://user:{}@host:8000/v1 max_num_batched_tokens=8192 tokenizer='Q/Qwen3'",
+    "+ vllm serve --api-key {} {} {},{} --max-num-seqs 8192 --tokenizer Q/Qwen3",
+    "args: {'api_key': ['{}', '{}'], 'max_num_seqs': 8192, 'tokenizer': 'Q/Qwen3'}",
+    "api_key=SecretStr('{}'), password='a b {}', pwd=p@{} passphrase: {} 8192 Q/Qwen3",
+    '{\\"api_key\\": \\"{}\\", \\"max_tokens\\": 8192, \\"tokenizer\\": \\"Q/Qwen3\\"}',
+    "AZURE_OPENAI_KEY={} Authorization: Basic {} Q/Qwen3 8192",
 ]
 
 
@@ -259,10 +264,26 @@ def test_what_a_text_calls_a_key_is_taken_out_of_it(text):
     "text",
     ["print_info: EOS token        = 128009 '<|eot_id|>'", "token=None, api_key=null",
      "token throughput: 1,234 tokens per second", "http://host:8000/v1/models", "max_tokens: 4096",
-     "(Worker_TP0 pid=447) GPU KV cache size: 364,000 tokens, key heads: 8"],
+     "(Worker_TP0 pid=447) GPU KV cache size: 364,000 tokens, key heads: 8",
+     "max_tokens=4096, tokenizer='Q/Q', token_pool=abcd, eos_token='</s>', pad_token: <pad>"],
 )  # fmt: skip
 def test_what_is_no_key_stays(text):
     assert without_keys(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("--api-key 12345678", "--api-key [redacted]"), ("password=1234567", "password=[redacted]"),
+     ("https://hf_0123456789abcdef@host/x", "https://[redacted]@host/x")],
+)  # fmt: skip
+def test_digits_alone_and_names_of_users_may_be_keys(text, left):
+    assert without_keys(text) == left
+
+
+@pytest.mark.parametrize("text", ["-", "--a", "A_KEY_", "api_key='", "ab://x:", "token "])
+def test_a_line_at_its_limit_takes_no_longer_than_its_length(text):
+    """By the square of it a line of dashes took ten minutes."""
+    assert without_keys(text * (65_536 // len(text)))
 
 
 def test_a_key_in_the_command_line_of_a_log_is_shown_by_nobody(tmp_path: Path) -> None:

@@ -293,3 +293,9 @@ def test_nothing_is_explained_before_it_is_asked_for():
     assert panel.view.value.count("Why?") == len(list(panel._why())) > 0
     panel.why_button.value = False
     assert "Why?" not in panel.view.value
+
+
+@pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "users"])
+def test_a_month_of_requests_that_are_not_known_has_no_volume(changed, facts, name):
+    found = explain(changed("json-chat", **{f"workload__{name}": "not known"}), facts)
+    assert "volume" not in set(found)

@@ -69,6 +69,18 @@ def test_a_place_that_cannot_be_written_is_one_error(tmp_path, name):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path):
+    """As root, a report for /dev/null took the device's place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for name in ("pipe", "link"):
+        with pytest.raises(ScenarioError, match="a pipe or a device, no file"):
+            write_whole(tmp_path / name, "1", ScenarioError)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+
 def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path):
     path = tmp_path / "f"
     path.write_text("old")

@@ -120,15 +120,15 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
 
 
 def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
+    """Weights and engine must have a licence that is accepted."""
     if scenario.constraints.licences_acceptable == "not known":
         yield "constraints", None, "which licences are acceptable"
         return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
     own = place.artifact.licence
     weights = own if own.known else place.model.licence
-    for what, datum in (("the weights", weights), (engine.name, engine.licence)):
-        if not accepted:
-            return
+    asked = {"the weights": weights, engine.name: engine.licence} if accepted else {}
+    for what, datum in asked.items():
         if datum.value is None:
             yield "constraints", None, f"the licence of {what} is unknown"
         else:
@@ -140,16 +140,16 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
 
 
 def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
+    """The engine must run there, load the files, know the class, and shard it where asked."""
     machine, artifact = place.machine, place.artifact
 
     def fact(holds: bool | None, no: str, may: str, known: Datum[Any] | None) -> Check:
         text = f"whether {engine.name} {may}" if holds is None else f"{engine.name} {no}"
         return "hardware fit", holds, text, ((may, known or NOTHING),)
 
-    runs = engine.runs_on(machine.backend)
     yield fact(
-        runs, f"does not run on {machine.backend}", f"runs on {machine.backend}",
-        engine.platforms.get(machine.backend),
+        engine.runs_on(machine.backend), f"does not run on {machine.backend}",
+        f"runs on {machine.backend}", engine.platforms.get(machine.backend),
     )  # fmt: skip
     floor, has = engine.min_compute_capability.value, machine.cuda_capability
     if machine.backend == "cuda" and floor is not None and has is not None:
@@ -205,6 +205,7 @@ def kernel_checks(engine: Engine, place: Place, path: KernelPath | None) -> Iter
 
 
 def memory_checks(case: Case, site: Site) -> Iterator[Check]:
+    """Context, weights and at least one sequence must have room."""
     context, limit = case["workload.context_tokens"], site.model.context_tokens.value
     if context and limit:
         yield (
@@ -270,8 +271,7 @@ def _rate(site: Site, room: float) -> Iterator[Check]:
     """The peak must be carried by the replicas, at the fast end and with all ``room`` at least."""
     if site.replicas_needed is None:
         return
-    fast, slow = site.replicas_needed
-    replicas = site.replicas_there
+    (fast, slow), replicas = site.replicas_needed, site.replicas_there
     if fast > replicas * room or slow <= replicas:
         yield (
             "hardware fit", slow <= replicas,
@@ -282,8 +282,7 @@ def _rate(site: Site, room: float) -> Iterator[Check]:
     else:
         once = ", fewer with what is shared kept once" if room > 1 else ""
         there = counted(replicas, "replica")
-        text = f"whether {there} can carry the peak ({fast} to {slow}{once})"
-        yield "hardware fit", None, text
+        yield "hardware fit", None, f"whether {there} can carry the peak ({fast} to {slow}{once})"
 
 
 def _ceilings(case: Case, site: Site) -> Iterator[Check]:
@@ -318,8 +317,9 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     if fast is None or slow is None:
         return
     stated = " and ".join(
-        f"{label(path)} {case[path]:g}" for path in LIMITS if case[path] is not None
-    )
+        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
+        for path in LIMITS if case[path] is not None
+    )  # fmt: skip
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
@@ -328,7 +328,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
     if not carries[0]:
         yield "hardware fit", False, (
-            f"interactive: within {stated} a replica runs at most {fast.allowed} at once, even at "
+            f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
             f"the fast end of the speed interval and without a queue{keeps}"
         )  # fmt: skip
     elif not carries[1]:

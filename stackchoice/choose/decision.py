@@ -143,17 +143,14 @@ class HourListing(TypedDict):
 class Cost(Record):
     """The three paths, and the volume at which the answer flips.
 
-    ``*_with_people`` adds the monthly work of people; one-time cost stands in ``lines``.
+    ``*_usd_per_month`` is a path's infrastructure; people and one-time cost stand in ``lines``.
     """
 
     volume: Volume | None
     managed_usd_per_mtok: Decimal | None = None
     managed_usd_per_month: Decimal | None = None
-    managed_with_people_usd_per_month: Decimal | None = None
     rented_usd_per_month: Decimal | None = None
-    rented_with_people_usd_per_month: Decimal | None = None
     owned_usd_per_month: Decimal | None = None
-    owned_with_people_usd_per_month: Decimal | None = None
     lines: list[CostLine] = []
     market: list[Listing] = []
     hours: list[HourListing] = []

@@ -15,7 +15,7 @@ from stackchoice.choose.site import served
 from stackchoice.fit import usable_bytes
 from stackchoice.fit.cures import DEVICES
 from stackchoice.ops import vetoed
-from stackchoice.scenario import MachineChoice
+from stackchoice.scenario import MOST_DEVICES, MachineChoice
 
 #: Sizes of a replica that are tried, and how many machines are named.
 SIZES, NAMED = (1, *DEVICES), 3
@@ -34,7 +34,10 @@ def instead(main: Answer) -> list[str]:
     priced = [hour.machine for hour in case.facts.hours]
     priced += [server.machine for server in case.facts.servers]
     least = {name: _least(case, name) for name in dict.fromkeys(own + priced)}
-    tried = f"replicas of {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} devices were tried"
+    tried = (
+        f"replicas of {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} devices were tried, up to "
+        f"{MOST_DEVICES:,} in all"
+    )
     found = sorted((one for one in least.values() if one is not None), key=_memory)[:NAMED]
     if not found:
         return [
@@ -79,7 +82,9 @@ def _survivors(case: Case, size: int) -> Iterator[Judged]:
             if not stands.fits or stands.unknown or stands.site is None:
                 continue
             replicas = max(served(stands.site, case).replicas_needed or (1,))
-            choice = place.choice.model_copy(update={"count": size * replicas})
+            if (count := size * replicas) > MOST_DEVICES:
+                continue
+            choice = place.choice.model_copy(update={"count": count})
             there, site = replace(place, choice=choice), replace(stands.site, choice=choice)
             one = Judged(replace(stands, place=there, site=site), case, limits=True)
             if one.proven:

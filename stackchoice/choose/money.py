@@ -102,17 +102,12 @@ def compare(
     lines: list[CostLine],
 ) -> Cost:  # fmt: skip
     """Put the lines side by side, itemised, with the market and everything that could turn them."""
-    by_path = {
-        f"{line.path}{what}_usd_per_month": usd
-        for line in lines
-        for what, usd in (("", line.infrastructure_usd), ("_with_people", _with_people(line)))
-    }
     machines = [case.facts.machines[c.id] for c in case.scenario.candidates.machines]
     backends: list[str] = [machine.backend for machine in machines]
     found = Cost(
         volume=tokens,
         managed_usd_per_mtok=_usd_per_mtok(offer, tokens),
-        **by_path,
+        **{f"{line.path}_usd_per_month": line.infrastructure_usd for line in lines},
         lines=[
             line.model_copy(update={"bill": bills.itemised(case, site, offer, tokens, line)})
             for line in lines
@@ -262,7 +257,3 @@ def _line(
         note=note,
         source=source,
     )
-
-
-def _with_people(line: CostLine) -> Decimal | None:
-    return None if line.infrastructure_usd is None else line.infrastructure_usd + line.people_usd

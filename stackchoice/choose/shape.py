@@ -65,7 +65,6 @@ class PrefixWorth(Record):
     shared_tokens: int | None
     found_tokens: int | None
     block_tokens: int | None
-    saved_share: float | None
     prefill_times: float | None
     saved_s: float | None
     price_share: float
@@ -226,7 +225,6 @@ def _prefix(
         shared_tokens=None if shared is None else int(shared),
         found_tokens=hit and hit.tokens,
         block_tokens=hit and hit.block_tokens,
-        saved_share=share,
         prefill_times=1 / (1 - share) if share is not None and share < 1 else None,
         saved_s=saved,
         price_share=price.value or 0,

@@ -178,11 +178,10 @@ def _turn(
 def _hybrids(paths: Paths) -> Iterator[Hybrid]:
     """The best base under the assumed curve of a month's traffic, at both ends of the speed."""
     managed, own, tokens, case = paths.managed, paths.own, paths.tokens, paths.case
-    hours, days = case["workload.active_hours_per_day"], case["workload.days_per_month"]
     peak = case["workload.peak_factor"]
     if managed is None or not own or tokens is None or paths.per_mtok is None:
         return
-    if not (paths.capacity and hours and days and peak and tokens.total_mtok):
+    if not (paths.capacity and peak and tokens.total_mtok):
         return
     line = own[0]
     profile = load_profile(tokens.total_mtok, float(peak), STRETCHES)
@@ -201,7 +200,6 @@ def _hybrids(paths: Paths) -> Iterator[Hybrid]:
         rest = sum(max(v - base * carries, 0.0) for v in profile) / tokens.total_mtok
         yield Hybrid(
             base=line.path, replicas=base, usd=decimal(round(usd, 6)), managed_share=rest,
-            capacity_mtok_per_hour=paths.capacity[end] * peak / (hours * days),
             evidence=Evidence.ASSUMED,
             text=f"{ENDS[end]}: " + (
                 f"{counted(base, f'{line.path} replica')}, {rest:.0%} of the tokens bought"

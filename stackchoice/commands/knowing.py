@@ -46,11 +46,8 @@ def facts_command(
     for row in rows[:limit]:
         age = f"{row.age_days} days old" if row.age_days is not None else "no date"
         old = ", STALE: look it up again" if row.stale else ""
-        old = (
-            ", DATED IN THE FUTURE: correct the date, or it never grows stale"
-            if row.future
-            else old
-        )
+        if row.future:
+            old = ", DATED IN THE FUTURE: correct the date, or it never grows stale"
         print(
             f"{shown(row.datum)} = {shown(row.value, 60)}\n"
             f"    {row.evidence}, {age}{old}  {shown(row.source, 200)}"

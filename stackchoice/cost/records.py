@@ -20,7 +20,7 @@ Kind = Literal["infrastructure", "people", "one-time"]
 class Volume(Record):
     """Tokens a month, by what they are billed as.
 
-    Cached and written tokens are parts of the input, reasoning tokens a part of the output.
+    Cached and written tokens are parts of the input.
     ``batch_share`` can wait for batch prices; ``peak_share`` falls into the seller's dearer hours
     (None: not known, then the hours' share of the week).
     """
@@ -31,20 +31,17 @@ class Volume(Record):
     output_tokens: float
     evidence: Evidence
     cache_write_tokens: float = Field(default=0, ge=0)
-    reasoning_tokens: float = Field(default=0, ge=0)
     batch_share: float = Field(default=0, ge=0, le=1)
     peak_share: float | None = Field(default=None, ge=0, le=1)
 
     @model_validator(mode="after")
     def _parts_of_the_whole(self) -> Volume:
-        for part, whole, what in (
-            (self.cached_tokens + self.cache_write_tokens, self.input_tokens, "cached and written"),
-            (self.reasoning_tokens, self.output_tokens, "reasoning"),
-        ):
-            if part > whole * (1 + 1e-9):
-                raise ValueError(
-                    f"{what} tokens of {part:,.0f} are more than the {whole:,.0f} they are part of"
-                )
+        part = self.cached_tokens + self.cache_write_tokens
+        if part > self.input_tokens * (1 + 1e-9):
+            raise ValueError(
+                f"cached and written tokens of {part:,.0f} are more than the "
+                f"{self.input_tokens:,.0f} they are part of"
+            )
         return self
 
     @property
@@ -204,7 +201,6 @@ class Hybrid(Record):
     replicas: int
     usd: Decimal
     managed_share: float
-    capacity_mtok_per_hour: float
     text: str
     evidence: Evidence
 

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from stackchoice.errors import FactsError
 from stackchoice.facts.datum import Record
-from stackchoice.facts.yaml import MAX_FACTS_BYTES, ordinary, read_facts, shown
+from stackchoice.facts.write import ordinary
+from stackchoice.facts.yaml import MAX_FACTS_BYTES, read_facts, shown
 
 R = TypeVar("R", bound=Record)
 

@@ -131,7 +131,6 @@ class HourPrice(Record):
     devices_per_unit: int = Field(default=1, ge=1)
     billing_step_s: int | None = Field(default=None, ge=1)
     bills_start: bool = False
-    commitment_months: int = Field(default=0, ge=0)
     starts: AsOf
     usd_per_device_hour: Decimal = Field(gt=0, le=1_000_000)
     source: Source

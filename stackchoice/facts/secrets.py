@@ -4,20 +4,37 @@ import re
 
 #: What stands for a key that was taken out.
 HIDDEN = "[redacted]"
-#: A flag, setting or header that is named like a key, or an address with a password, and its
-#: value. Numbers are none: engines print token ids under such names.
+#: A token of a model, or its id, is no key though it has a key's name; nothing is none either.
+_NONE = r"""(?!['"]?(?:\d{1,6}|none|null|true|false)\b)"""
+_TOKEN = r"""token(?=['"\\=:\s]++(?!['"]?(?:\d+\b|<)))"""
+_QUOTED = r"""(?:'[^']*'|"[^"]*")"""
 _GIVEN = re.compile(
-    r"""(?i)(
-    --[\w-]*(?:key|token|secret|password)(?:=|\s+)['"]?
-    | (?:(?:api|access|secret|private|admin|master|auth)[_-]?key|token|secret|password|passwd)
-      ['"]?\s*[:=]\s*(?:[\[(]\s*)?['"]?
-    | \bbearer\s+
-    | \b[a-z][a-z+.-]{1,9}://[^\s:/@]{0,100}:(?!\d{1,5}/)(?=[^\s@]{1,200}@)
-    )(?!(?:\d+|none|null|true|false)\b)([^\s'",\])}@]{4,})""",
-    re.VERBOSE,
+    rf"""
+    ((?<![\w-])--api-key(?:=|\s+)) ({_NONE} (?:{_QUOTED}|[^\s'"]{{4,}})
+                                    (?:\s+(?!-)(?:{_QUOTED}|[^\s'"]{{4,}}))*)
+    | ((?<![\w-])--[\w-]*(?:key|{_TOKEN}|secret|password)(?:=|\s+))
+      ({_NONE} (?:{_QUOTED}|[^\s'"]{{4,}}))
+    | ((?:(?:api|access|secret|private|admin|master|auth)[_\s-]?keys?|secret|passw(?:or)?d|pwd
+         |passphrase|credentials?|(?-i:\b[A-Z][A-Z0-9_]*_KEY)|{_TOKEN}) \\*['"]?\s*[:=]\s*)
+      ({_NONE} (?:\w*[\[(]\s*{_QUOTED}(?:\s*,\s*{_QUOTED})*|{_QUOTED}
+                  |\w*[\[(]?\\*['"]?[^\s'",\])}}&\\]{{4,}}))
+    | (\bbearer\s+|\bauthorization:\s*basic\s+) ({_NONE} [^\s'",\])}}]{{4,}})
+    | (\b[a-z][a-z+.-]{{1,9}}://[^\s:/@]{{0,100}}:)(?!\d{{1,5}}/) ([^\s'"]{{1,200}}(?=@))
+    | (\b[a-z][a-z+.-]{{1,9}}://) ([^\s:/@'"]{{16,200}}(?=@))
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
+#: What stays around a value: brackets, quotes, the class that holds it.
+_AROUND = re.compile(r"""(\w*[\[(]\s*)?(\\*['"])?""")
 
 
 def without_keys(text: str) -> str:
     """Return a text without the values of what it calls a key, a token, a secret or a password."""
-    return _GIVEN.sub(rf"\1{HIDDEN}", text)
+    return _GIVEN.sub(_hidden, text)
+
+
+def _hidden(found: re.Match[str]) -> str:
+    given, value = (group for group in found.groups() if group is not None)
+    around = _AROUND.match(value)
+    before, quote = around.groups("") if around else ("", "")
+    return f"{given}{before}{quote}{HIDDEN}{quote * value.endswith(quote)}"

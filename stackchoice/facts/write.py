@@ -6,6 +6,7 @@ hold the folder, so a part that is there when it is held belongs to nobody.
 """
 
 import contextlib
+import errno
 import glob
 import os
 import shutil
@@ -26,6 +27,17 @@ PART = ".stackchoice-part"
 WAIT_S = 10.0
 #: What a lock that somebody holds looks like.
 _BUSY = (FileExistsError, PermissionError) if sys.platform == "win32" else (BlockingIOError,)
+
+
+def ordinary(path: Path) -> Path:
+    """Return the path of a file that ends: no pipe nobody may write to, no device without end.
+
+    OSError when something else is there; what is missing, or a folder, is left to ``open``.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "a pipe or a device, no file", str(path))
+    return path
 
 
 def text_at(path: Path | str) -> str | None:
@@ -145,7 +157,7 @@ def _part(target: Path, *, folder: bool) -> Path:
         return made
     mode = 0o644
     with contextlib.suppress(FileNotFoundError):
-        mode = stat.S_IMODE(target.stat().st_mode)
+        mode = stat.S_IMODE(ordinary(target).stat().st_mode)
     handle, name = tempfile.mkstemp(PART, prefix, target.parent)
     os.close(handle)
     part = Path(name)

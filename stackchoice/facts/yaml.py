@@ -1,7 +1,5 @@
 """YAML read safely, with the line of every key, so that an error can name its place."""
 
-import errno
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,7 @@ from ruamel.yaml.events import (
 )
 
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.write import write_whole
+from stackchoice.facts.write import ordinary, write_whole
 
 #: A scenario is a page or two, and the reader that knows lines is slow.
 MAX_BYTES = 2**18
@@ -128,17 +126,6 @@ def shown(value: Any, limit: int = 120) -> str:
 def shown_lines(*lines: str) -> str:
     """Return lines for a terminal, in which no name can make a line of its own or a colour."""
     return "\n".join(shown(line, LONGEST_LINE) for line in lines)
-
-
-def ordinary(path: Path) -> Path:
-    """Return the path of a file that ends: no pipe nobody may write to, no device without end.
-
-    OSError when something else is there; what is missing, or a folder, is left to ``open``.
-    """
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OSError(errno.EINVAL, "a pipe or a device, no file", str(path))
-    return path
 
 
 def bounded_text(path: Path, limit: int, refused: type[StackchoiceError], fix: str) -> str:

@@ -32,8 +32,8 @@ class StateLayout(Record):
     """How an engine keeps recurrent state: the default is the reference path in Transformers.
 
     ``None`` takes the state's type from the config and the convolution's from the model. Where the
-    config is silent the state has ``silent_dtype`` (``model``: the model's own; ``unread``: nobody
-    read it), else the reference code's.
+    config is silent the state has ``silent_dtype``, else the reference code's type. ``model`` is
+    the model's own type, ``unread`` one that nobody read.
     """
 
     state_dtype: str | None = None

@@ -10,8 +10,8 @@ from stackchoice.facts.yaml import shown_lines
 
 STYLE = {"description_width": "200px"}
 LAYOUT = ipywidgets.Layout(width="400px")
-#: Of fields that hold a path or a title.
-WIDE = ipywidgets.Layout(width="800px", max_width="100%")
+#: Of fields that hold a path or a title; within their box with their own margins.
+WIDE = ipywidgets.Layout(width="800px", max_width="calc(100% - 4px)")
 
 
 def dropdown(

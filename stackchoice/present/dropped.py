@@ -11,7 +11,8 @@ from stackchoice.confirm import Passport
 from stackchoice.errors import InputError, StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.write import ordinary
+from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 from stackchoice.logs import read_log_by_name
 from stackchoice.present.arms import arms_context

@@ -3,6 +3,7 @@
 GB is 10^9 bytes and GiB is 2^30 bytes; every text says which.
 """
 
+import re
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -23,7 +24,7 @@ CLASSES = {
     "assumed": "a default that nobody checked",
 }
 
-#: What the shipped canaries ask of a stack, by how their names begin.
+#: What the shipped canaries ask of a stack; needles have their place behind the name.
 CANARIES = {
     "capital": "names a capital",
     "week": "knows the days of a week",
@@ -135,7 +136,7 @@ def volume(mtok: float | None) -> str:
 
 def canary(name: str) -> str:
     """Return a canary with what it asks, where that is one of the shipped ones."""
-    asks = next((words for key, words in CANARIES.items() if name.startswith(key)), "")
+    asks = CANARIES.get(re.sub(r"-\d+%$", "", name))
     return f"{name}: {asks}" if asks else name
 
 

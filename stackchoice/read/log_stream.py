@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TextIO
 
 from stackchoice.errors import StackchoiceError
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.write import ordinary
+from stackchoice.facts.yaml import shown
 
 #: Longer lines are cut: a dump of a configuration has some tens of thousands of characters.
 LINE_LIMIT = 65_536

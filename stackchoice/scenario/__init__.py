@@ -17,10 +17,18 @@ from stackchoice.scenario.read import (
     save_scenario,
     scenario_path,
 )
-from stackchoice.scenario.scenario import NOBODY, THIS_MACHINE, MachineChoice, Preference, Scenario
+from stackchoice.scenario.scenario import (
+    MOST_DEVICES,
+    NOBODY,
+    THIS_MACHINE,
+    MachineChoice,
+    Preference,
+    Scenario,
+)
 
 __all__ = [
-    "ASSUMED_WHEN_UNKNOWN", "NOBODY", "THIS_MACHINE", "Input", "Known", "MachineChoice", "Point",
-    "Preference", "Scenario", "dump_scenario", "ends", "likely_point", "load_scenario",
-    "parse_scenario", "save_scenario", "scenario_inputs", "scenario_path", "with_preset",
+    "ASSUMED_WHEN_UNKNOWN", "MOST_DEVICES", "NOBODY", "THIS_MACHINE", "Input", "Known",
+    "MachineChoice", "Point", "Preference", "Scenario", "dump_scenario", "ends", "likely_point",
+    "load_scenario", "parse_scenario", "save_scenario", "scenario_inputs", "scenario_path",
+    "with_preset",
 ]  # fmt: skip

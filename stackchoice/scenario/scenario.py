@@ -19,6 +19,8 @@ NOBODY = "nobody"
 TINY = 1e-9
 #: Answers to "who?" that name no person and may mean either "nobody" or "not known".
 NO_NAMES = ("no", "none", "n/a", "na", "-", "no one", "noone", "yes", "true", "false", "tbd")
+#: Devices of one machine that a scenario can name.
+MOST_DEVICES = 100_000
 #: Names that Windows keeps for devices, whatever their ending.
 DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
@@ -103,7 +105,7 @@ class MachineChoice(Record):
     """
 
     id: Name
-    count: Int = Field(default=1, ge=1, le=100_000)
+    count: Int = Field(default=1, ge=1, le=MOST_DEVICES)
     devices_per_replica: Int | None = Field(default=None, ge=1, le=1024)
     already_owned: bool = False
     interconnect: Name | None = None

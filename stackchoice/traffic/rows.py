@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from stackchoice.errors import TrafficError
-from stackchoice.facts.yaml import ordinary, shown
+from stackchoice.facts.write import ordinary
+from stackchoice.facts.yaml import shown
 
 #: A row with prompts and images may be long; a longer one is skipped, and counted.
 MAX_ROW_BYTES = 64 * 2**20

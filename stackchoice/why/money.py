@@ -64,9 +64,10 @@ def _volume(at: Decided, work: Working) -> None:
     """Write down the tokens of a month."""
     paths = [*at.case.point.volume_paths, *(f"workload.{name}" for name in VOLUME)]
     given = at.given(work, *paths)
-    if given.point.requests_per_day is None:
+    per_day = given.point.requests_per_day
+    if per_day is None or at.main.tokens is None:
         return
-    month = tokens_a_month(given, given.point.requests_per_day)
+    month = tokens_a_month(given, per_day)
     for name, told in month.items():
         if told:
             work.step(f"{name.replace('_', ' ')} a month", told)

@@ -175,17 +175,20 @@ class Launch(Record):
         rows = self.layers if self.config else ()
         kind = next((row.kind for row in rows if row.state_heads), "")
         model_type = str(self.text.get("model_type") or "")
-        state = self.fact("state_dtype", kind)
+        state = self.memory.fact(self.engine, "state_dtype", self.version, kind)
         by_type, by_kind, general = (
             self.memory.fact(self.engine, "silent_state_dtype", self.version, family)
             for family in (model_type, kind, "")
         )
         silent = by_kind if by_type == general else by_type
+        read, silent_read = (
+            one.value or ("unread" if one.note else None) for one in (state, silent)
+        )
         conv, columns = self.fact("conv_dtype"), self.fact("conv_columns")
         return StateLayout(
             state_dtype=stated if stated != "auto"
-            else None if state in (None, "config") else state,
-            silent_dtype=silent.value or ("unread" if silent.note else None),
+            else None if read == "config" else read,
+            silent_dtype=silent_read,
             conv_dtype=None if conv in (None, "model") else conv,
             all_conv_columns=columns in (None, "all"),
         )  # fmt: skip
