@@ -195,8 +195,9 @@ def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, st
         before, after = one.get(section), two.get(section)
         if before == after:
             continue
-        whole = not (isinstance(before, dict) and isinstance(after, dict))
-        if whole or before.get("id") != after.get("id"):
+        if not (isinstance(before, dict) and isinstance(after, dict)) or (
+            before.get("id") != after.get("id")
+        ):
             found.append((section, "", before, after))
             continue
         found += [
