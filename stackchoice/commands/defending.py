@@ -4,6 +4,7 @@ from stackchoice.choose.against import Comparison, ReleaseRow
 from stackchoice.choose.carried import Plan, Runnable
 from stackchoice.choose.defend import Defence
 from stackchoice.commands.bill import amount
+from stackchoice.present.text import in_words
 
 
 def defence_text(found: Defence) -> str:
@@ -70,7 +71,7 @@ def comparison_text(found: Comparison) -> str:
     """Return two scenarios side by side: what differs, and what each difference changes."""
     lines = [f"{found.one}: {found.answers[0]}", f"{found.two}: {found.answers[1]}"]
     for change in found.changes:
-        lines.append(f"  {change.key}: {_plain(change.before)} -> {_plain(change.after)}")
+        lines.append(f"  {change.key}: {in_words(change.before)} -> {in_words(change.after)}")
         if change.note:
             lines.append(f"    {change.note}")
         elif change.changes_answer:
@@ -103,9 +104,3 @@ def releases_text(engine: str, rows: list[ReleaseRow]) -> str:
 
 def _value(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,g}"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict) and "value" in value:
-        return str(value["value"])
-    return "nothing" if value is None else str(value)

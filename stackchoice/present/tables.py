@@ -1,7 +1,5 @@
 """Fragments for notebooks: the list of options of one decision, and of several side by side."""
 
-from typing import Any
-
 from stackchoice.choose import Decision, decide
 from stackchoice.choose.against import Comparison
 from stackchoice.facts import Facts
@@ -24,23 +22,10 @@ def compare(scenarios: dict[str, Scenario], facts: Facts) -> Section:
 
 def comparison_table(found: Comparison) -> Section:
     """Return two scenarios side by side."""
-    told = [(change, _words(change.before), _words(change.after)) for change in found.changes]
+    told = [
+        (change, text.in_words(change.before), text.in_words(change.after))
+        for change in found.changes
+    ]
     alike = [change.key for change, before, after in told if before == after and not change.steps]
     rows = [row for row in told if row[0].key not in alike]
     return section("against", c=found, rows=rows, alike=alike)
-
-
-def _words(value: Any) -> str:
-    """Return a value out of a scenario file in few words."""
-    if isinstance(value, dict) and "id" in value:
-        weights = ", ".join(value.get("artifacts") or [])
-        count = f"{value['count']} x " if "count" in value else ""
-        return f"{count}{value['id']}" + (f" ({weights})" if weights else "")
-    if isinstance(value, dict):
-        if "value" not in value:
-            return "given"
-        ends = [text.number(value[end]) for end in ("low", "high") if value.get(end) is not None]
-        return text.number(value["value"]) + (f" ({' to '.join(ends)})" if ends else "")
-    if isinstance(value, list):
-        return ", ".join(map(_words, value)) or "none named"
-    return "nothing" if value in (None, "") else text.number(value)

@@ -145,3 +145,19 @@ def age_mark(as_of: str, today: date) -> str:
     if is_future(as_of, today):
         return "dated in the future"
     return "old" if (today - last_day(as_of)).days > OLD_AFTER_DAYS else ""
+
+
+def in_words(value: Any) -> str:
+    """Return a value out of a scenario file in few words."""
+    if isinstance(value, dict) and "id" in value:
+        weights = ", ".join(value.get("artifacts") or [])
+        count = f"{value['count']} x " if "count" in value else ""
+        return f"{count}{value['id']}" + (f" ({weights})" if weights else "")
+    if isinstance(value, dict):
+        if "value" not in value:
+            return "given"
+        ends = [number(value[end]) for end in ("low", "high") if value.get(end) is not None]
+        return number(value["value"]) + (f" ({' to '.join(ends)})" if ends else "")
+    if isinstance(value, list):
+        return ", ".join(map(in_words, value)) or "none named"
+    return "nothing" if value in (None, "") else number(value)
