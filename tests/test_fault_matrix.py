@@ -231,8 +231,9 @@ def command(folder: Path, url: str, *more: str) -> list[str]:
 
 
 def timed(raw: Path) -> int:
-    return sum(line.endswith("}") and '"step": "timed"' in line
-               for line in raw.read_text(encoding="utf-8").split("\n"))  # fmt: skip
+    """Whole lines alone: a line may be cut after any byte, a brace of an answer too."""
+    *whole, _cut = raw.read_bytes().split(b"\n")
+    return sum(json.loads(line)["step"] == "timed" for line in whole)
 
 
 def loads(server: OddServer) -> int:
