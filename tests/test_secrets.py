@@ -309,3 +309,22 @@ def test_a_key_in_a_swept_command_is_not_kept(tmp_path: Path) -> None:
     assert found.returncode == 2
     kept = "".join(p.read_text("utf-8") for p in tmp_path.rglob("*") if p.is_file())
     assert "planted" not in kept + found.stdout + found.stderr
+
+
+BARE = ["sk-proj-abcDEF0123456789abcdef99", "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345",
+        "nvapi-" + "x" * 60 + "1", "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "AKIAIOSFODNN7EXAMPLE"]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", BARE)
+def test_a_key_without_a_name_is_known_by_how_it_begins(key: str) -> None:
+    said = without_keys(f"using '{key}', retrying")
+    assert key[8:] not in said
+    assert said.startswith("using '")
+    assert said.endswith("[redacted]', retrying")
+
+
+@pytest.mark.parametrize("text", ["hf_transfer_enabled_for_all_files", "desk-1234567890123456789",
+                                  "sk-0123", "mask-12345678901234567890"])  # fmt: skip
+def test_other_words_stay(text: str) -> None:
+    assert without_keys(text) == text

@@ -1,4 +1,4 @@
-"""Keys that somebody's text gives away by their name: in command lines, settings and addresses."""
+"""Keys that somebody's text gives away: by their name, or by how the keys of a maker begin."""
 
 import re
 
@@ -8,6 +8,11 @@ HIDDEN = "[redacted]"
 _NONE = r"""(?!['"]?(?:\d{1,6}|none|null|true|false)\b)"""
 _TOKEN = r"""token(?=['"\\=:\s]++(?!['"]?(?:\d+\b|<)))"""
 _QUOTED = r"""(?:'[^']*'|"[^"]*")"""
+#: Keys that stand alone, known by how their makers begin them (OpenAI and those who follow it,
+#: Hugging Face, NVIDIA, Groq, GitHub, GitLab, AWS, Google, Slack) and by a digit among the rest.
+_BEGUN = r"""((?-i:(?<![\w-])(?:sk-|hf_|nvapi-|gsk_|gh[pousr]_|github_pat_|glpat-|AKIA|AIza
+                                 |xox[abp]-)))
+              ((?=[a-z_-]{0,200}\d)[\w-]{16,})"""
 _GIVEN = re.compile(
     rf"""
     ((?<![\w-])--api-key(?:=|\s+)) ({_NONE} (?:{_QUOTED}|[^\s'"]{{4,}})
@@ -21,6 +26,7 @@ _GIVEN = re.compile(
     | (\bbearer\s+|\bauthorization:\s*basic\s+) ({_NONE} [^\s'",\])}}]{{4,}})
     | (\b[a-z][a-z+.-]{{1,9}}://[^\s:/@]{{0,100}}:)(?!\d{{1,5}}/) ([^\s'"]{{1,200}}(?=@))
     | (\b[a-z][a-z+.-]{{1,9}}://) ([^\s:/@'"]{{16,200}}(?=@))
+    | {_BEGUN}
     """,
     re.VERBOSE | re.IGNORECASE,
 )
