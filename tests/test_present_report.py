@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from datetime import date
+from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -83,6 +84,12 @@ def written(scenario, folder, *ends, passport=None):
     files = {end: folder / f"report.{end}" for end in ends or ("html", "json", "md")}
     render_report(scenario, list(files.values()), passport=passport)
     return files
+
+
+@cache
+def sheets(pdf):
+    """Return the text of each page of a printed report."""
+    return [page.extract_text() for page in pypdf.PdfReader(pdf).pages]
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +311,7 @@ def test_pdf_reads_like_the_page_to_those_who_hear_it(printed):
     assert cells
     assert all(set(cell["/Headers"]) <= known for cell in cells)
     assert all(cell["/Headers"] for cell in cells)
-    words = [" ".join(sheet.extract_text().split()) for sheet in pdf.pages]
+    words = [" ".join(sheet.split()) for sheet in sheets(printed["pdf"])]
     assert all(f"{number} / {len(words)}" in text for number, text in enumerate(words, 1))
     assert load_scenario("json-chat").title in words[0]
     assert all(any(name in text for text in words) for name in list(SECTIONS.values())[1:])
@@ -330,10 +337,9 @@ def say_the_same(files):
     """Headline, verdict, options with reasons, conditions, costs and risks: of the JSON, in all."""
     told = Decision.model_validate_json(files["json"].read_bytes())
     foot = rf"{re.escape(told.title)}\s*\d+ / \d+\s*$"
-    sheets = [page.extract_text() for page in pypdf.PdfReader(files["pdf"]).pages]
     texts = {
         "html": "".join(Page(files["html"].read_text("utf-8")).words.values()),
-        "pdf": "".join(re.sub(foot, "", sheet) for sheet in sheets),
+        "pdf": "".join(re.sub(foot, "", sheet) for sheet in sheets(files["pdf"])),
         "md": re.sub(r"\\(.)", r"\1", files["md"].read_text("utf-8")),
     }
     same = [headline(told), told.verdict, *told.conditions]
