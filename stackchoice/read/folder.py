@@ -28,7 +28,7 @@ def snapshot(folder: Path) -> Path:
 
 
 def listing(folder: Path) -> list[str]:
-    """Return the names in a folder, sorted; CheckpointError where it has too many or none is told."""
+    """Return the names in a folder, sorted; CheckpointError where there are too many."""
     names = []
     try:
         with os.scandir(folder) as entries:
