@@ -25,6 +25,7 @@ from stackchoice.scenario.words import label
 from stackchoice.workload import meets, needs
 
 PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
+FUND = "money.can_fund_devices"
 #: What the fact base says where it says nothing.
 NOTHING: Datum[Any] = Datum()
 
@@ -114,9 +115,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
         ), (("batches concurrent requests", known),)  # fmt: skip
-    limit, wanted = case["money.can_fund_devices"], place.devices
+    limit, wanted = case[FUND], place.devices
     if limit is not None and not place.choice.already_owned and wanted > limit:
-        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
+        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}", (FUND,)
 
 
 def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
@@ -125,9 +126,7 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
         yield "constraints", None, "which licences are acceptable"
         return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
-    own = place.artifact.licence
-    weights = own if own.known else place.model.licence
-    asked = {"the weights": weights, engine.name: engine.licence} if accepted else {}
+    asked = {"the weights": place.licence, engine.name: engine.licence} if accepted else {}
     for what, datum in asked.items():
         if datum.value is None:
             yield "constraints", None, f"the licence of {what} is unknown"
@@ -172,9 +171,8 @@ def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
     )  # fmt: skip
     if place.devices > 1:
         several = "one model over several devices"
-        sharded, _ = engine.has("tensor_parallel")
         yield fact(
-            sharded, f"does not shard {several}", f"shards {several}",
+            engine.has("tensor_parallel")[0], f"does not shard {several}", f"shards {several}",
             engine.features.get("tensor_parallel"),
         )  # fmt: skip
 
@@ -211,7 +209,7 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", context <= limit,
             f"the model's context is {limit:,} tokens; {context:,} are asked",
-            (("context of the model", site.model.context_tokens),),
+            (("context of the model", site.model.context_tokens), "workload.context_tokens"),
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:
@@ -292,7 +290,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", floor <= limit,
             f"even at the bandwidth ceiling a token takes {floor * 1000:,.0f} ms; "
-            f"{limit * 1000:,.0f} ms are allowed",
+            f"{limit * 1000:,.0f} ms are allowed", ("workload.itl_p99_s",),
         )  # fmt: skip
     limit, rate = case["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
     tokens = case.flow.prefill_tokens
@@ -300,7 +298,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", tokens / rate <= limit,
             f"even at the compute ceiling the prefill takes {tokens / rate:,.2f} s; "
-            f"{limit:g} s are allowed",
+            f"{limit:g} s are allowed", ("workload.ttft_p99_s", "workload.input_tokens"),
         )  # fmt: skip
     limit, output = case["workload.end_to_end_p99_s"], case["workload.output_tokens"]
     if limit is not None and rate and tokens is not None and floor and output is not None:
@@ -308,6 +306,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", whole <= limit,
             f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed",
+            ("workload.end_to_end_p99_s", "workload.input_tokens", "workload.output_tokens"),
         )  # fmt: skip
 
 
@@ -316,10 +315,10 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
     if fast is None or slow is None:
         return
+    limits = tuple(path for path in LIMITS if case[path] is not None)
     stated = " and ".join(
-        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
-        for path in LIMITS if case[path] is not None
-    )  # fmt: skip
+        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s" for path in limits
+    )
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
@@ -330,7 +329,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
         yield "hardware fit", False, (
             f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
             f"the fast end of the speed interval and without a queue{keeps}"
-        )  # fmt: skip
+        ), limits  # fmt: skip
     elif not carries[1]:
         yield "hardware fit", None, (
             f"whether it keeps {stated} under load ({slow.allowed} to {fast.allowed} at once "
