@@ -21,6 +21,7 @@ from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
 from stackchoice.workload import meets, needs
 
+FUND = "money.can_fund_devices"
 #: What the fact base says where it says nothing.
 NOTHING: Datum[Any] = Datum()
 
@@ -100,9 +101,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
         ), (("batches concurrent requests", known),)  # fmt: skip
-    limit, wanted = case["money.can_fund_devices"], place.devices
+    limit, wanted = case[FUND], place.devices
     if limit is not None and not place.choice.already_owned and wanted > limit:
-        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
+        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}", (FUND,)
 
 
 def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
@@ -111,9 +112,7 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
         yield "constraints", None, "which licences are acceptable"
         return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
-    own = place.artifact.licence
-    weights = own if own.known else place.model.licence
-    asked = {"the weights": weights, engine.name: engine.licence} if accepted else {}
+    asked = {"the weights": place.licence, engine.name: engine.licence} if accepted else {}
     for what, datum in asked.items():
         if datum.value is None:
             yield "constraints", None, f"the licence of {what} is unknown"
@@ -158,9 +157,8 @@ def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
     )  # fmt: skip
     if place.devices > 1:
         several = "one model over several devices"
-        sharded, _ = engine.has("tensor_parallel")
         yield fact(
-            sharded, f"does not shard {several}", f"shards {several}",
+            engine.has("tensor_parallel")[0], f"does not shard {several}", f"shards {several}",
             engine.features.get("tensor_parallel"),
         )  # fmt: skip
 
@@ -197,7 +195,7 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", context <= limit,
             f"the model's context is {limit:,} tokens; {context:,} are asked",
-            (("context of the model", site.model.context_tokens),),
+            (("context of the model", site.model.context_tokens), "workload.context_tokens"),
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:

@@ -31,6 +31,7 @@ from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.facts.place import no_collector
 from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
+from stackchoice.scenario.words import label
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -129,11 +130,11 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
-    def known(what: str, name: str, names: Iterable[str], kind: str = "") -> None:
+    def known(what: str, name: str, names: Iterable[str], kind: str = "", other: str = "") -> None:
         if name not in names:
             raise ScenarioError(
                 f"{scenario.name}: {what} {name!r} is not in the fact base; "
-                f"{known_names(name, names, kind)}"
+                f"{known_names(name, names, kind)}{other}"
             )
 
     known("model.id", scenario.model.id, facts.models, "models")
@@ -154,7 +155,7 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         if link and not any(names_link(link, one) for one in facts.links.values()):
             known("candidates.machines.interconnect", link, facts.links, "links")
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
-        known("candidates.sellers", seller, facts.sellers, "sellers")
+        known("candidates.sellers", seller, facts.sellers, "sellers", "; or write any")
     for engine in scenario.team.engine_work:
         known("team.engine_work", engine, facts.engines, "engines")
 
@@ -167,7 +168,10 @@ def _contradictions(case: Case) -> Iterator[str]:
         if case.point.known(less, more) and case[less] > case[more]
     ]  # fmt: skip
     for less, more in pairs:
-        yield f"contradiction: {less} is {case[less]:,}, more than {more} of {case[more]:,}"
+        yield (
+            f"contradiction: {label(less)} is {case[less]:,}, more than {label(more)} of "
+            f"{case[more]:,}"
+        )
     if not pairs and case.point.known(*lengths) and case[sent] + case[written] > case[context]:
         yield (
             f"contradiction: input and output together are {case[sent] + case[written]:,} tokens, "
@@ -178,8 +182,8 @@ def _contradictions(case: Case) -> Iterator[str]:
         if limit is not None and not choice.already_owned and choice.count > limit:
             name = case.facts.machines[choice.id].name
             yield (
-                f"contradiction: {choice.count} x {name} are candidates, and the team can fund "
-                f"{limit:g}"
+                f"contradiction: {choice.count} x {name} are candidates, and the input "
+                f"{label('money.can_fund_devices')!r} is {limit:g}"
             )
     named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
     preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)

@@ -73,7 +73,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", floor <= limit,
             f"even at the bandwidth ceiling a token takes {floor * 1000:,.0f} ms; "
-            f"{limit * 1000:,.0f} ms are allowed",
+            f"{limit * 1000:,.0f} ms are allowed", ("workload.itl_p99_s",),
         )  # fmt: skip
     limit, rate = case["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
     tokens = case.flow.prefill_tokens
@@ -81,7 +81,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", tokens / rate <= limit,
             f"even at the compute ceiling the prefill takes {tokens / rate:,.2f} s; "
-            f"{limit:g} s are allowed",
+            f"{limit:g} s are allowed", ("workload.ttft_p99_s", "workload.input_tokens"),
         )  # fmt: skip
     limit, output = case["workload.end_to_end_p99_s"], case["workload.output_tokens"]
     if limit is not None and rate and tokens is not None and floor and output is not None:
@@ -89,6 +89,7 @@ def _ceilings(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", whole <= limit,
             f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed",
+            ("workload.end_to_end_p99_s", "workload.input_tokens", "workload.output_tokens"),
         )  # fmt: skip
 
 
@@ -97,10 +98,10 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
     fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
     if fast is None or slow is None:
         return
+    limits = tuple(path for path in LIMITS if case[path] is not None)
     stated = " and ".join(
-        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
-        for path in LIMITS if case[path] is not None
-    )  # fmt: skip
+        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s" for path in limits
+    )
     carries = [
         end.allowed > 0
         and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
@@ -111,7 +112,7 @@ def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
         yield "hardware fit", False, (
             f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
             f"the fast end of the speed interval and without a queue{keeps}"
-        )  # fmt: skip
+        ), limits  # fmt: skip
     elif not carries[1]:
         yield "hardware fit", None, (
             f"whether it keeps {stated} under load ({slow.allowed} to {fast.allowed} at once "

@@ -106,10 +106,10 @@ class ScenarioPanel(ipywidgets.VBox):
 
     def set(self, path: str, text: str) -> None:
         """Put a value into one input, exactly as typing it does."""
-        tree = written(self.scenario, path, text, self.answered_by.value.strip())
-        if self.keep:
-            tree["name"] = self._name
         try:
+            tree = written(self.scenario, path, text, self.answered_by.value.strip())
+            if self.keep:
+                tree["name"] = self._name
             scenario = self._described(parse_scenario(tree, SOURCE), titled=path == "title")
             decision = decide(scenario, self.facts)
         except StackchoiceError as error:
