@@ -299,3 +299,19 @@ def test_nothing_is_explained_before_it_is_asked_for():
 def test_a_month_of_requests_that_are_not_known_has_no_volume(changed, facts, name):
     found = explain(changed("json-chat", **{f"workload__{name}": "not known"}), facts)
     assert "volume" not in set(found)
+
+
+def test_what_the_team_said_is_the_source_of_an_option_that_is_out_by_it(changed, facts):
+    machines = [{"id": "h100_sxm", "count": 2, "devices_per_replica": 2}]
+    limit = {"value": 1, "from": "the budget round", "answered_by": "finance"}
+    scenario = changed(
+        "json-chat", candidates__machines=machines, money__can_fund_devices=limit,
+        workload__context_tokens=4096, candidates__stated_budget=None,
+    )  # fmt: skip
+    whys = explain(scenario, facts)
+    out = [o for o in decide(scenario, facts).options if "the team can fund 1" in o.reason]
+    assert out
+    for option in out:
+        (fact,) = whys[f"option:{option.name}"].facts
+        assert (fact.value, fact.evidence) == ("1", "stated")
+        assert (fact.source, fact.note) == ("the budget round", "answered by finance")
