@@ -31,7 +31,9 @@ class Keys(anywidget.AnyWidget):
     };
     """
     _css = """
-    .sc-field .widget-label { height: auto; white-space: normal; line-height: 1.1; align-self: center; }
+    .sc-field .widget-label {
+      height: auto; white-space: normal; line-height: 1.1; align-self: center;
+    }
     """
 
 
