@@ -11,7 +11,8 @@ from stackchoice.facts import data_dir
 from stackchoice.fit.roofline import roofline
 from stackchoice.passports import load_arms
 from stackchoice.present import text
-from stackchoice.present.charts import cost_chart, frame_of, memory_chart
+from stackchoice.present.charts import cost_chart, memory_chart
+from stackchoice.present.drawing import frame_of
 from stackchoice.present.dropped import DropPanel, dropped
 from stackchoice.present.fields import FIELDS, FIRST
 from stackchoice.present.page import Reasons, drawing, no_reasons, picture

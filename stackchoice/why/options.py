@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from stackchoice.choose.decide import options
 from stackchoice.choose.decision import Option
 from stackchoice.choose.judge import Check, Cites, first_failure
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import seller_checks
+from stackchoice.choose.options import options
 from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.selfhosted import Judged
 from stackchoice.choose.site import Site
