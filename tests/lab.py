@@ -59,7 +59,7 @@ ALL_CELLS = """() => {
   const {content} = window.jupyterapp.shell.currentWidget;
   content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
 }"""
-#: What is wider than its place or scrolls sideways, labels that are cut, text below a size.
+#: What of the outputs is wider than its place or scrolls sideways, labels that are cut, small text.
 UNREADABLE = """least => {
   const found = [], said = e => (e.textContent ?? '').trim().slice(0, 60);
   for (const output of document.querySelectorAll('.jp-OutputArea-output')) {
