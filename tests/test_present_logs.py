@@ -34,7 +34,9 @@ def test_each_row_of_a_log_tells_whose_line_it_is_and_since_when(facts):
     page = LogPanel(facts).view.value
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td></tr>', page, re.DOTALL)
     told = {heading: text for heading, text in rows if "Why?" in text}
-    assert {"identity", "settings", "memory", "pool"} <= told.keys()
-    assert "line is known by its literal text" in told["pool"]
-    assert "https://" in told["pool"]
-    assert re.search(r'class="date">\d{4}', told["pool"])
+    assert told.keys() == {"memory", "warning"}
+    assert "a line is known by its literal text" in told["memory"]
+    assert "the first reading whose conditions hold" in told["warning"]
+    for text in told.values():
+        assert "https://" in text
+        assert re.search(r'class="date">\d{4}', text)

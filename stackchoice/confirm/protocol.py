@@ -76,8 +76,8 @@ def _runner(plan: Plan, release: str | None, timed: list[Event]) -> dict[str, An
         return {
             "harness": "stackchoice.load: one process, one poll loop, a stamp for each socket "
             f"read; kept connections carried {kept} of {len(timed)}",
-            "warm_up": f"{counted(plan.warmup, 'request')} of the same kind, not counted; nor those "
-            "sent before every stream had begun and after the last timed one had",
+            "warm_up": f"{counted(plan.warmup, 'request')} of the same kind, not counted; nor "
+            "those sent before every stream had begun and after the last timed one had",
         }
     name, faults = harness(plan.runner, own_figures=False)
     return {
