@@ -31,7 +31,7 @@ STAMPED = re.compile(
 )
 #: What collectors put before the lines of each server: ``vllm-a  | ``, ``[pod/vllm-7f9c/main] ``.
 #: A number or a level in that place is no server.
-WRITER = re.compile(  # fmt: skip
+WRITER = re.compile(
     r"\s{0,8}(?:(?!(?i:trace|debug|info|success|warn\w*|error|critical|fatal)\b)"
     r"(?=[\w.-]{0,80}[A-Za-z])([\w.-]{1,80})\s{1,40}\| |\[(pod/[^\]\s]{1,200})\] )"
 )
