@@ -15,13 +15,10 @@ from stackchoice.commands.house import doctor_command, lab_command
 from stackchoice.commands.kernels import kernels_command
 from stackchoice.commands.knowing import facts_command
 from stackchoice.commands.logs import readlog_command
-from stackchoice.commands.measuring import (
-    confirm_command,
-    reference_server_command,
-    setup_engine_command,
-)
+from stackchoice.commands.measuring import confirm_command, setup_engine_command
 from stackchoice.commands.passports import compare_command, passport_command
 from stackchoice.commands.reading import inspect_command
+from stackchoice.commands.reference import reference_server_command
 from stackchoice.commands.sweeping import sweep_command
 from stackchoice.commands.traffic import traffic_command
 from stackchoice.errors import StackchoiceError

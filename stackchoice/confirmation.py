@@ -20,17 +20,15 @@ from stackchoice.confirm import (
     probe_machine,
 )
 from stackchoice.confirm.arms import EMBEDDED, arm
-from stackchoice.confirm.passport import Lengths, PassportError
+from stackchoice.confirm.passport import PassportError
 from stackchoice.confirm.setup import Pins
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Facts, load_facts
-from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.write import write_whole
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
-from stackchoice.load.records import Spread
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
 from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
@@ -191,67 +189,6 @@ def _kernels(decision: Decision, log: Path | None, facts: Facts) -> list[Compare
     return against(predicted_by(decision.fit.kernels), reading.boots[-1])
 
 
-def describe_carried(found: CarriedOut) -> str:
-    """Return what a confirmation says of the decision, number by number."""
-    lines = ["the decision's plan, number by number:"]
-    for n in found.numbers:
-        span = f"predicted {n.predicted[0]:,.3g} to {n.predicted[1]:,.3g}" if n.predicted else ""
-        seen = "unknown" if n.measured is None else f"{n.measured:,.4g} {n.unit}"
-        said = "; ".join(filter(None, [span, n.must and f"must be {n.must}", f"measured {seen}"]))
-        lines.append(f"  {n.measure}: {n.outcome.upper()} ({said}{'; ' if n.why else ''}{n.why})")
-    for k in found.kernels:
-        ran = k.found or "names none"
-        lines.append(
-            f"  kernel of {k.part}: {k.outcome.upper()} (predicted {k.predicted}; the log: {ran})"
-        )
-    lines.append(f"decision: {found.stands} ({'; '.join(found.why)})")
-    return shown_lines(*lines)
-
-
-def describe(passport: Passport, path: Path) -> str:
-    """Return a live run in a few lines."""
-    lines = []
-    prediction = passport.prediction
-    if prediction is not None:
-        lines.append(f"predicted: {_interval(prediction)}")
-    if passport.label == "HOLD":
-        lines.append("HOLD: answers are wrong; it may be timed, and never wins")
-        lines += [f"hold: {reason}" for reason in passport.validity.hold]
-    results = passport.results
-    for label, spread, unit, scale in (
-        ("decode", results.decode_tokens_per_s, "tokens/s", 1),
-        ("prefill", results.prefill_tokens_per_s, "tokens/s", 1),
-        ("TTFT", results.ttft_s, "ms", 1000),
-        ("ITL", results.itl_s, "ms", 1000),
-        ("end to end", results.end_to_end_s, "ms", 1000),
-    ):
-        lines.append(f"measured {label}: {_spread(spread, unit, scale)}")
-    protocol = passport.protocol
-    asked = protocol.output_lengths or Lengths()
-    lines.append(f"answers: asked for {asked.asked or 'an unknown length'}, had "
-                 f"{protocol.output_tokens or 'unknown'}")  # fmt: skip
-    lines.append(f"prefix cache: {protocol.prefix_cache_state or 'unknown'}")
-    passed = sum(c.result == "passed" for c in passport.validity.canaries_before)
-    lines.append(
-        f"canaries: {passed} of {len(passport.validity.canaries_before)} passed "
-        "(correctness of the stack, not quality of the model)"
-    )
-    if floor := passport.validity.floor:
-        lines.append(
-            f"client floor: TTFT {floor.ttft_error:+.1%}, ITL "
-            + ("unknown" if floor.itl_error is None else f"{floor.itl_error:+.1%}")
-            + f" of the reference server's truth ({floor.requests} requests, {floor.load})"
-        )
-    lines += [f"not valid: {reason}" for reason in passport.validity.reasons]
-    lines += [f"warning: {text}" for text in passport.validity.warnings]
-    lines += [f"probe: {text}" for text in passport.notes]
-    lines += [
-        f"prediction of {what.replace('_per_s', '/s').replace('_', ' ')}: {verdict}"
-        for what, verdict in passport.verdicts.items()
-    ]
-    return shown_lines(*lines, f"wrote {path}")
-
-
 def _subject(
     scenario: Scenario | None, url: str | None, model: str | None, key: str | None, name: str,
     arm_model: str | None, folder: Path,
@@ -282,7 +219,7 @@ def _announce(speed: Speed | None, on_line: Callable[[str], None] | None) -> Int
     """Say what is predicted before anything runs, and return it."""
     prediction = speed.decode if speed else None
     if on_line is not None:
-        text = "nothing is predicted for it" if prediction is None else _interval(prediction)
+        text = "nothing is predicted for it" if prediction is None else interval_text(prediction)
         on_line(f"before running: {text}")
         if speed is not None and speed.decode_ceiling_tokens_per_s is not None:
             ceiling = speed.decode_ceiling_tokens_per_s
@@ -290,7 +227,7 @@ def _announce(speed: Speed | None, on_line: Callable[[str], None] | None) -> Int
     return prediction
 
 
-def _interval(found: Interval) -> str:
+def interval_text(found: Interval) -> str:
     return (
         f"{found.low:,.1f} to {found.high:,.1f} {found.unit}, middle {found.middle:,.1f} "
         f"({found.evidence.value}; {'; '.join(found.rests_on)})"
@@ -299,12 +236,3 @@ def _interval(found: Interval) -> str:
 
 def _line(progress: Progress) -> str:
     return shown_lines(f"[{progress.done}/{progress.total}] {progress.text}")
-
-
-def _spread(spread: Spread | None, unit: str, scale: float) -> str:
-    if spread is None:
-        return "unknown"
-    return (
-        f"{spread.median * scale:,.1f} {unit} (median of {spread.n}, "
-        f"{sure(spread.low) * scale:,.1f} to {sure(spread.high) * scale:,.1f})"
-    )

@@ -59,7 +59,7 @@ ALL_CELLS = """() => {
   const {content} = window.jupyterapp.shell.currentWidget;
   content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
 }"""
-#: What of the outputs is wider than its place or scrolls sideways, and text below a size.
+#: What of the outputs is wider than its place or scrolls sideways, labels that are cut, small text.
 UNREADABLE = """least => {
   const found = [], said = e => (e.textContent ?? '').trim().slice(0, 60);
   for (const output of document.querySelectorAll('.jp-OutputArea-output')) {
@@ -68,6 +68,8 @@ UNREADABLE = """least => {
       const scrolls = ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
       if (scrolls && e.clientWidth && e.scrollWidth > e.clientWidth + 2)
         found.push(['scrolls', e.className, said(e)]);
+      if (e.matches('.widget-label') && e.scrollWidth > e.clientWidth)
+        found.push(['cut', e.className, said(e)]);
       if (e.matches('table, svg, select, input') && e.getBoundingClientRect().right > right + 2)
         found.push(['too wide', e.tagName, said(e)]);
     }

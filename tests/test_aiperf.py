@@ -26,9 +26,10 @@ from stackchoice.load.aiperf_job import write_job
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.arrivals import Closed, Constant, Poisson, offsets
 from stackchoice.load.floor import reference_server
+from stackchoice.load.health import ClientHealth, Floor
 from stackchoice.load.plan import Plan
 from stackchoice.load.reading import read_sample
-from stackchoice.load.records import ClientHealth, Failure, Floor, Repetition, Spread
+from stackchoice.load.records import Failure, Repetition, Spread
 from stackchoice.load.rules import load_rules
 from stackchoice.load.script import Script
 from stackchoice.load.summary import judge_client

@@ -1,5 +1,6 @@
 """The command line as a user runs it: one answer with the core, one line for an error."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stackchoice import decide, load_facts, load_scenario
+from stackchoice.facts import data_dir
 from stackchoice.scenario.read import scenario_path
 
 
@@ -30,6 +32,17 @@ def test_decide_json_is_the_decision():
     assert found.returncode == 0, found.stderr
     expected = decide(load_scenario("json-chat"), load_facts())
     assert json.loads(found.stdout) == json.loads(expected.model_dump_json())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_comes_through_a_pipe(packed):
+    log = (data_dir() / "samples" / "vllm_start.log").read_bytes()
+    found = subprocess.run(
+        [sys.executable, "-m", "stackchoice.cli", "readlog", "-"], capture_output=True,
+        input=gzip.compress(log) if packed else log, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.decode().startswith("stdin: 4 lines, vllm")
 
 
 def test_decide_prints_the_decision_in_a_few_lines():

@@ -19,7 +19,7 @@ from stackchoice.confirm.arms import arm, arm_names
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts import load_facts
 from stackchoice.load.arrivals import Closed
-from stackchoice.sweep import design, parse_knob, run_sweep
+from stackchoice.sweep import design, judge, parse_knob, run_sweep
 
 SHORT = Plan(requests=3, floor=False, output_tokens=16, prompt_words=8)
 #: What an agent needs of a stack, with short limits for a model that talks on.
@@ -174,17 +174,15 @@ def test_slots_are_what_waiting_requests_lack(tmp_path: Path, quick: Plan) -> No
     assert slots == {1, 4}
 
 
-def test_a_prefix_cache_that_is_off_is_seen(tmp_path: Path, quick: Plan) -> None:
-    sweep = run_sweep(
-        design([parse_knob("prefix_cache=on,off")]),
-        lambda s: EmbeddedEngine(prefix_cache=bool(s["prefix_cache"])),
-        load=quick.model_copy(update={"probes": ("cache",)}), metric="cache_speedup",
-        folder=tmp_path, subject="embedded", confirm_peak=False,
-    )  # fmt: skip
-    on, off = sweep.arms
+def test_a_prefix_cache_that_is_off_is_seen(reference: Passport, quick: Plan) -> None:
+    plan = design([parse_knob("prefix_cache=on,off")])
+    assert [arm.settings["prefix_cache"] for arm in plan.arms] == [True, False]
+    with EmbeddedEngine(prefix_cache=bool(plan.arms[1].settings["prefix_cache"])) as engine:
+        seen = confirm(engine, plan=quick.model_copy(update={"probes": ("cache",)}))
+    on, off = judge(plan, {0: [reference], 1: [seen]}, "cache_speedup").arms
     assert min(on.values) > max(off.values)
-    said = [Passport.load(p).validity.cache_probe for p in sorted(tmp_path.glob("*.passport.json"))]
-    assert [probe.cached_tokens > 0 for probe in said] == [True, False, False, True]
+    assert reference.validity.cache_probe.cached_tokens > 0
+    assert seen.validity.cache_probe.cached_tokens == 0
 
 
 def test_a_cancelled_run_keeps_what_it_measured(tmp_path: Path, quick: Plan) -> None:

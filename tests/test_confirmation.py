@@ -9,11 +9,12 @@ import pytest
 
 from stackchoice.choose import decide
 from stackchoice.confirm import Passport, Plan
-from stackchoice.confirmation import confirm_all, confirm_scenario, describe
+from stackchoice.confirmation import confirm_all, confirm_scenario
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import load_facts
 from stackchoice.load.floor import reference_server
 from stackchoice.load.script import Script
+from stackchoice.present.confirmedtext import describe
 from stackchoice.scenario import load_scenario, save_scenario
 
 engine = pytest.mark.skipif(

@@ -234,3 +234,24 @@ def test_the_texts_say_it_all(facts, json_chat, decision):
     assert "by itself it makes the answer" in comparison_text(pair)
     rows = over_releases(load_scenario("json-chat"), facts, "vllm")
     assert "0.33.0 (2026-11-02)" in releases_text("vLLM", rows)
+
+
+def test_a_budget_and_a_preset_of_what_was_before_do_not_move_and_are_said(facts, changed):
+    """A budget that both state is the team's for both machines."""
+    one, cards = load_scenario("json-chat"), [{"id": "h200_sxm"}]
+    own = changed("json-chat", candidates__machines=cards, candidates__stated_budget=None)
+    (cell,) = [c for c in against(one, own, facts).changes if c.key == "candidates.machines"]
+    assert cell.without == ["the stated budget, which is of the machine before"]
+    assert "60 %" not in cell.answer
+    for step in cell.steps:
+        assert "stated budget" not in (step.after or "")
+    shared = changed("json-chat", candidates__machines=cards)
+    (cell,) = against(one, shared, facts).changes
+    assert (cell.key, cell.without) == ("candidates.machines", [])
+    (cell,) = [
+        c for c in against(one, load_scenario("nvidia-throughput"), facts).changes
+        if c.key == "model"
+    ]  # fmt: skip
+    assert [text.split(",")[0] for text in cell.without] == [
+        "the stated budget", "the sampling preset",
+    ]  # fmt: skip

@@ -94,6 +94,7 @@ MAY_IMPORT = {
         "facts",
         "fit",
         "ops",
+        "read",
         "scenario",
         "traffic",
         "workload",
@@ -154,7 +155,7 @@ def test_a_module_can_be_imported_alone(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_modules_stay_readable(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
 
 
 def test_the_core_needs_no_screen_network_or_clock():
@@ -266,7 +267,7 @@ def test_contributing_tells_the_size_of_every_room():
 #: Who writes by itself: into a folder of the system's own temporary ones, or line by line.
 WRITES_BY_ITSELF = {
     "facts/write.py",  # what everybody else uses
-    "load/aiperf_run.py", "confirm/engine.py", "confirm/serve.py",  # temporary
+    "load/aiperf_run.py", "confirm/engine.py", "confirm/serve.py", "commands/logs.py",  # temporary
     "confirm/run.py", "confirm/load.py",  # a log that grows by whole lines
 }  # fmt: skip
 

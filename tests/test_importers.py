@@ -9,7 +9,7 @@ from stackchoice.confirm import Passport
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import InputError
 from stackchoice.importers import import_results
-from stackchoice.importers.build import ACCEPTED
+from stackchoice.importers.formats import ACCEPTED
 from stackchoice.passports import import_file
 
 

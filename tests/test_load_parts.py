@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from stackchoice.errors import StackchoiceError
 from stackchoice.load.arrivals import Closed, Constant, Poisson, Replay, offsets
+from stackchoice.load.health import ClientHealth, Floor
 from stackchoice.load.meter import Meter
 from stackchoice.load.plan import Plan, SpendCap
-from stackchoice.load.records import ClientHealth, Floor, Repetition, Spread
+from stackchoice.load.records import Repetition, Spread
 from stackchoice.load.rules import load_rules
 from stackchoice.load.stats import gap, nested, t_quantile
 from stackchoice.load.summary import judge_client

@@ -5,7 +5,8 @@ import re
 from stackchoice.facts import Evidence
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
-from stackchoice.present.charts import cost_chart, decode_chart, memory_chart, to_svg
+from stackchoice.present.charts import cost_chart, decode_chart, memory_chart
+from stackchoice.present.drawing import to_svg
 
 
 def texts(svg):

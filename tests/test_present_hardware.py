@@ -10,7 +10,7 @@ from stackchoice.facts import Evidence
 from stackchoice.fit import check_premises, launch, size
 from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.present.admissions import QUOTIENT, admission_table, admissions_chart
-from stackchoice.present.charts import to_svg
+from stackchoice.present.drawing import to_svg
 from stackchoice.present.hardware import (
     admissions_table,
     cache_chart,

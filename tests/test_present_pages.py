@@ -11,7 +11,8 @@ from stackchoice.facts import data_dir
 from stackchoice.fit.roofline import roofline
 from stackchoice.passports import load_arms
 from stackchoice.present import text
-from stackchoice.present.charts import cost_chart, frame_of, memory_chart
+from stackchoice.present.charts import cost_chart, memory_chart
+from stackchoice.present.drawing import frame_of
 from stackchoice.present.dropped import DropPanel, dropped
 from stackchoice.present.fields import FIELDS, FIRST
 from stackchoice.present.page import Reasons, drawing, no_reasons, picture
@@ -20,7 +21,8 @@ from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.sweeping import interaction_chart
 from stackchoice.present.tables import decision_table
 from stackchoice.present.widgets import ScenarioPanel
-from stackchoice.scenario import parse_scenario
+from stackchoice.scenario import THIS_MACHINE, parse_scenario
+from stackchoice.scenario.words import LABELS
 from stackchoice.sweep import Knob, design, judge
 
 #: Page one, as a review asks.
@@ -240,3 +242,20 @@ def test_a_file_that_nobody_knows_is_refused_in_one_line(facts, tmp_path):
     assert panel.view.value == before
     with pytest.raises(InputError, match="no such file"):
         dropped(tmp_path / "absent.log", facts)
+
+
+@pytest.mark.parametrize(
+    "name", [p.stem for p in sorted((data_dir() / "scenarios").glob("*.yaml"))
+             if THIS_MACHINE not in p.read_text(encoding="utf-8")]
+)  # fmt: skip
+def test_what_is_shown_first_calls_an_input_by_its_words(name, facts):
+    """No page one and no panel's verdict holds a key of the scenario file."""
+    report = prepare(name)
+    decision = report.decision
+    page = re.sub(r"<style.*?</style>", "", report.section("decision").bare, flags=re.DOTALL)
+    panel = " ".join([decision.verdict, *decision.conditions, *decision.held_fixed])
+    keys = {path.rpartition(".")[2] for path in LABELS if "_" in path.rpartition(".")[2]}
+    assert "devices_per_replica" in keys
+    for said in (re.sub(r"<[^>]+>", " ", page), panel, text.headline(decision)):
+        assert not keys & set(re.findall(r"\w+", said))
+        assert not re.search(r"\b(workload|money|team|constraints|candidates)\.\w", said)

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from stackchoice import decide, load_scenario
-from stackchoice.present.charts import Filled, memory_chart
+from stackchoice.present.charts import memory_chart
+from stackchoice.present.drawing import Filled
 from stackchoice.present.kernels import KernelPanel
 from stackchoice.present.money_panel import MoneyPanel
 from stackchoice.present.panels import SizingPanel

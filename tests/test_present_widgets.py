@@ -479,3 +479,56 @@ def test_a_refusal_that_names_another_field_stands_beside_the_one_that_was_chang
     panel.fields[path].value = "4"
     assert "above count 1" in panel.form.places[path].value
     assert [at for at, place in panel.form.places.items() if place.value] == [path]
+
+
+@pytest.mark.parametrize(
+    ("text", "write"),
+    [
+        ("1.000", "1000 or 1<"),
+        ("1,000", "1000 or 1<"),
+        ("12.500", "12500 or 12.5<"),
+        ("18.125", "18125 or 18.1250<"),
+        ("1.000.000", "1000000<"),
+        ("1,000 to 2000", "1000 or 1<"),
+        ("10, 1.000 to 2000", "1000 or 1<"),
+    ],
+)
+def test_a_number_that_can_be_read_in_two_ways_is_refused_with_what_to_write(panel, text, write):
+    before, path = panel.scenario, "workload.users"
+    panel.fields[path].value = text
+    assert f"users: &#39;{text.split(' ')[-3 if ' to ' in text else 0]}" in (
+        panel.form.places[path].value
+    )
+    assert f"can be read in two ways; write {write}" in panel.form.places[path].value
+    assert panel.scenario is before
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("workload.resent_share", "0.125", 0.125),
+        ("money.server_usd", "18.1250", 18.125),
+        ("workload.users", "1000", 1000),
+        ("workload.users", "1000, 500 to 2000", 1000),
+    ],
+)
+def test_a_plain_number_is_taken_and_shown_so_that_it_is_taken_again(panel, path, text, value):
+    panel.fields[path].value = text
+    section, name = path.split(".")
+    assert (panel.error, getattr(getattr(panel.scenario, section), name).value) == ("", value)
+    again = shown(panel.scenario, path)
+    panel.set(path, again)
+    assert (panel.error, shown(panel.scenario, path)) == ("", again)
+
+
+def test_an_unknown_name_is_refused_by_the_label_of_its_field_with_what_may_be_said(panel):
+    panel.fields["candidates.sellers"].value = "nobody-inc"
+    said = panel.form.places["candidates.sellers"].value
+    assert ">sellers &#39;nobody-inc&#39; is not in the fact base; known: " in said
+    assert "or write any" in said
+    assert "candidates.sellers" not in said
+
+
+def test_a_budget_that_another_machine_voids_is_said(panel):
+    panel.set("candidates.machines.0.id", "h200_sxm")
+    assert "The memory budget stated there is left out" in panel.scenario.situation

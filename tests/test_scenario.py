@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from stackchoice import decide, dump_scenario, load_facts, load_scenario, save_scenario
-from stackchoice.choose.draws import assumed_ranges
+from stackchoice.choose.quantiles import assumed_ranges
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, data_dir
 from stackchoice.present.fields import FIELDS

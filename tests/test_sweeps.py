@@ -22,6 +22,12 @@ from stackchoice.sweep.run import by_url, describe
 TWO = design([Knob(name="a", values=(1, 2)), Knob(name="b", values=(True, False))], [("a", "b")])
 SERVER = f"{sys.executable} -m stackchoice.cli reference-server --port {{port}} --ttft {{ttft}}"
 TINY = Plan(requests=3, floor=False, output_tokens=16, prompt_words=5)
+#: For sweeps of many launches that are not about canaries.
+ONE = """
+version: 1
+canaries:
+  - {id: any, max_tokens: 4, expect: {contains: [a]}, messages: [{role: user, content: a}]}
+"""
 
 
 def measured(rate: float, hold: tuple[str, ...] = (), arm: str = "x") -> Passport:
@@ -148,6 +154,8 @@ def test_an_arm_on_hold_is_never_the_peak() -> None:
 def sweep_in(folder: Path, *, ttft: tuple[float, ...] = (0.01, 0.08), said: list | None = None,
              model: str = "m"):  # fmt: skip
     plan = design([Knob(name="ttft", values=ttft)])
+    (folder / "one.yaml").write_text(ONE, encoding="utf-8")
+    load = TINY.model_copy(update={"canaries": str(folder / "one.yaml")})
 
     class Counted(CommandEngine):
         def start(self) -> None:
@@ -158,7 +166,7 @@ def sweep_in(folder: Path, *, ttft: tuple[float, ...] = (0.01, 0.08), said: list
     def target(settings: dict) -> CommandEngine:
         return Counted(SERVER, model=model, settings=settings)
 
-    return run_sweep(plan, target, load=TINY, metric="ttft_s", folder=folder, subject="reference",
+    return run_sweep(plan, target, load=load, metric="ttft_s", folder=folder, subject="reference",
                      confirm_peak=False)  # fmt: skip
 
 

@@ -29,7 +29,11 @@ class StepChange(Record):
 
 
 class Change(Record):
-    """One key in which two scenarios differ, and what it changes when it alone is moved."""
+    """One key in which two scenarios differ, and what it changes when it alone is moved.
+
+    ``without``: what was of the value before, and cannot be moved along. ``note``: why it cannot be
+    moved alone.
+    """
 
     key: str
     before: Any
@@ -37,6 +41,7 @@ class Change(Record):
     answer: str
     changes_answer: bool
     steps: list[StepChange]
+    without: list[str] = []
     note: str = ""
 
 
@@ -74,15 +79,16 @@ def against(one: Scenario, two: Scenario, facts: Facts) -> Comparison:
     first, second = decide(one, facts), decide(two, facts)
     changes = []
     for section, key, before, after in _differences(_tree(one), _tree(two)):
-        name = f"{section}.{key}" if key else section
+        name, without = f"{section}.{key}" if key else section, list[str]()
         try:
-            moved, note = decide(_with(one, section, key, after), facts), ""
+            alone, without = _with(one, two, section, key, after)
+            moved, note = decide(alone, facts), ""
         except ScenarioError as error:
             moved, note = first, f"not possible by itself: {error}"
         changes.append(
             Change(
-                key=name, before=before, after=after, answer=_answer(moved), note=note,
-                changes_answer=_answer(moved) != _answer(first),
+                key=name, before=before, after=after, answer=_answer(moved),
+                without=without, note=note, changes_answer=_answer(moved) != _answer(first),
                 steps=_steps(first.trace, moved.trace),
             )
         )  # fmt: skip
@@ -208,16 +214,27 @@ def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, st
     return found
 
 
-def _with(scenario: Scenario, section: str, key: str, value: Any) -> Scenario:
+def _with(
+    scenario: Scenario, other: Scenario, section: str, key: str, value: Any
+) -> tuple[Scenario, list[str]]:
+    """Return the scenario with one value of the other, and what is no longer true of it so."""
     tree = scenario.model_dump(mode="json", by_alias=True)
     if key:
         tree[section] = {**(tree[section] or {}), key: value}
     else:
         tree[section] = value
-    if section == "model" and not key:  # a preset and a budget are of the model before
-        tree["workload"]["sampling_preset"] = ""
+    moved, without = parse_scenario(tree), []
+    model = moved.model.id != scenario.model.id
+    cards = [[m.id for m in one.candidates.machines] for one in (scenario, moved)]
+    budget = moved.candidates.stated_budget
+    if budget and (model or cards[0] != cards[1]) and budget != other.candidates.stated_budget:
         tree["candidates"]["stated_budget"] = None
-    return parse_scenario(tree)
+        before = "model" if model else "machine"
+        without.append(f"the stated budget, which is of the {before} before")
+    if model and moved.workload.sampling_preset:
+        tree["workload"]["sampling_preset"] = ""
+        without.append("the sampling preset, which is of the model before")
+    return (parse_scenario(tree) if without else moved), without
 
 
 def _answer(decision: Decision) -> str:

@@ -12,7 +12,7 @@ from stackchoice.choose.decision import Cost
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import offers
 from stackchoice.choose.site import devices_assumed
-from stackchoice.facts.datum import Datum, Evidence, weakest
+from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.names import counted
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import NOBODY, Point, Scenario, scenario_inputs
@@ -89,13 +89,11 @@ def _licences(scenario: Scenario, main: Answer) -> BoardRow:
     if main.site is None or engine is None:
         return BoardRow(question="Which licences?", answer=rule, evidence=Evidence.STATED,
                         said=bool(accepted))  # fmt: skip
-    own = main.site.artifact.licence
-    weights: Datum[str] = own if own.known else main.site.model.licence
     return BoardRow(
         question="Which licences?",
-        answer=f"weights {weights.value or 'unknown'}, {engine.name} "
+        answer=f"weights {main.site.licence.value or 'unknown'}, {engine.name} "
         f"{engine.licence.value or 'unknown'}; {rule}",
-        evidence=weakest(weights.evidence, engine.licence.evidence), said=bool(accepted),
+        evidence=weakest(main.site.licence.evidence, engine.licence.evidence), said=bool(accepted),
     )  # fmt: skip
 
 

@@ -9,22 +9,19 @@ from functools import cached_property
 from typing import Any
 
 from stackchoice.choose.case import Case
-from stackchoice.choose.judge import Check, Cites, Failed, compared, first_failure
-from stackchoice.choose.limits import LIMITS, under_limits
+from stackchoice.choose.judge import Check, Failed, first_failure
 from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
-from stackchoice.facts.names import counted
 from stackchoice.facts.records import Engine
 from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
-from stackchoice.scenario.words import label
 from stackchoice.workload import meets, needs
 
-PEAK = "of all replicas; how it is reckoned stands with the replicas at the peak"
+FUND = "money.can_fund_devices"
 #: What the fact base says where it says nothing.
 NOTHING: Datum[Any] = Datum()
 
@@ -91,16 +88,6 @@ def standing(case: Case, engine: Engine, place: Place) -> Standing:
     return Standing(engine, place, failed, unknown + more, site)
 
 
-def traffic_checks(case: Case, site: Site, *, limits: bool) -> Iterator[Check]:
-    """Yield what the traffic asks of a site that serves it; ``limits``: whether any is stated."""
-    for check in (_concurrency, _rate):
-        yield from check(site, case.flow.room(site.reuse))
-    if limits:
-        yield from _ceilings(case, site)
-        if case.scenario.workload.interactive:
-            yield from _limits_under_load(case, site)
-
-
 def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
     """Yield what the workload needs of the engine, then what the team can fund."""
     yield from case.recall(("needs", engine.id), lambda here: list(_needs(here, engine)))
@@ -114,9 +101,9 @@ def team_checks(case: Case, engine: Engine, place: Place) -> Iterator[Check]:
             f"whether {engine.name} batches concurrent requests" if batches is None
             else f"{engine.name} does not batch concurrent requests; {users:g} users share it"
         ), (("batches concurrent requests", known),)  # fmt: skip
-    limit, wanted = case["money.can_fund_devices"], place.devices
+    limit, wanted = case[FUND], place.devices
     if limit is not None and not place.choice.already_owned and wanted > limit:
-        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}"
+        yield "cost", False, f"takes {wanted} devices; the team can fund {limit:g}", (FUND,)
 
 
 def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator[Check]:
@@ -125,9 +112,7 @@ def licence_checks(scenario: Scenario, engine: Engine, place: Place) -> Iterator
         yield "constraints", None, "which licences are acceptable"
         return
     accepted = {name.lower() for name in scenario.constraints.licences_acceptable}
-    own = place.artifact.licence
-    weights = own if own.known else place.model.licence
-    asked = {"the weights": weights, engine.name: engine.licence} if accepted else {}
+    asked = {"the weights": place.licence, engine.name: engine.licence} if accepted else {}
     for what, datum in asked.items():
         if datum.value is None:
             yield "constraints", None, f"the licence of {what} is unknown"
@@ -172,9 +157,8 @@ def software_checks(engine: Engine, place: Place) -> Iterator[Check]:
     )  # fmt: skip
     if place.devices > 1:
         several = "one model over several devices"
-        sharded, _ = engine.has("tensor_parallel")
         yield fact(
-            sharded, f"does not shard {several}", f"shards {several}",
+            engine.has("tensor_parallel")[0], f"does not shard {several}", f"shards {several}",
             engine.features.get("tensor_parallel"),
         )  # fmt: skip
 
@@ -211,7 +195,7 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
         yield (
             "hardware fit", context <= limit,
             f"the model's context is {limit:,} tokens; {context:,} are asked",
-            (("context of the model", site.model.context_tokens),),
+            (("context of the model", site.model.context_tokens), "workload.context_tokens"),
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:
@@ -239,103 +223,6 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
     if site.live_sequences == 0:
         text = f"the quotient gives {row.live_sequences} live sequences, this release's own"
         yield "hardware fit", False, f"{text} admission none"
-
-
-def _compared(site: Site, what: str, there: float, least: float) -> Cites:
-    source = site.workspace.source or site.artifact.weights_bytes.source
-    return compared(what, there, least, evidence=site.row.evidence, source=source, note=PEAK)
-
-
-def _concurrency(site: Site, room: float) -> Iterator[Check]:
-    """Requests in flight at the peak must fit, at the fast end of the speed interval at least."""
-    slow, fast = site.needed_concurrency, site.needed_at_fast_end
-    if slow is None or fast is None:
-        return
-    holds = (site.live_sequences or 0) * site.replicas_there
-    once = f", at most {holds * room:,.0f} with what is shared kept once," if room > 1 else ""
-    if fast > holds * room or slow <= holds:
-        yield (
-            "hardware fit", slow <= holds,
-            f"holds {holds} live sequences{once}; the peak keeps {fast:,.1f} in flight even at "
-            "the fast end of the speed interval",
-            _compared(site, "live sequences", holds * room, round(fast, 1)),
-        )  # fmt: skip
-    else:
-        yield (
-            "hardware fit", None,
-            f"whether {holds} live sequences{once} hold the peak ({fast:,.0f} to {slow:,.0f})",
-        )  # fmt: skip
-
-
-def _rate(site: Site, room: float) -> Iterator[Check]:
-    """The peak must be carried by the replicas, at the fast end and with all ``room`` at least."""
-    if site.replicas_needed is None:
-        return
-    (fast, slow), replicas = site.replicas_needed, site.replicas_there
-    if fast > replicas * room or slow <= replicas:
-        yield (
-            "hardware fit", slow <= replicas,
-            f"the peak takes {fast} replicas even at the fast end of the interval; the "
-            f"machines given hold {replicas}",
-            _compared(site, "replicas", replicas, fast),
-        )  # fmt: skip
-    else:
-        once = ", fewer with what is shared kept once" if room > 1 else ""
-        there = counted(replicas, "replica")
-        yield "hardware fit", None, f"whether {there} can carry the peak ({fast} to {slow}{once})"
-
-
-def _ceilings(case: Case, site: Site) -> Iterator[Check]:
-    """A service level that even the ceiling misses cannot be met by any engine."""
-    limit, floor = case["workload.itl_p99_s"], site.speed.itl_floor_s
-    if limit is not None and floor is not None:
-        yield (
-            "hardware fit", floor <= limit,
-            f"even at the bandwidth ceiling a token takes {floor * 1000:,.0f} ms; "
-            f"{limit * 1000:,.0f} ms are allowed",
-        )  # fmt: skip
-    limit, rate = case["workload.ttft_p99_s"], site.speed.prefill_ceiling_tokens_per_s
-    tokens = case.flow.prefill_tokens
-    if limit is not None and rate and tokens:
-        yield (
-            "hardware fit", tokens / rate <= limit,
-            f"even at the compute ceiling the prefill takes {tokens / rate:,.2f} s; "
-            f"{limit:g} s are allowed",
-        )  # fmt: skip
-    limit, output = case["workload.end_to_end_p99_s"], case["workload.output_tokens"]
-    if limit is not None and rate and tokens is not None and floor and output is not None:
-        whole = tokens / rate + output * floor
-        yield (
-            "hardware fit", whole <= limit,
-            f"even at both ceilings a request takes {whole:,.2f} s; {limit:g} s are allowed",
-        )  # fmt: skip
-
-
-def _limits_under_load(case: Case, site: Site) -> Iterator[Check]:
-    """An interactive service is not won on a throughput that breaks its p99 limits."""
-    fast, slow = (under_limits(case, site, end) for end in ("high", "low"))
-    if fast is None or slow is None:
-        return
-    stated = " and ".join(
-        f"{label(path).removesuffix(' (s)')} at most {case[path]:g} s"
-        for path in LIMITS if case[path] is not None
-    )  # fmt: skip
-    carries = [
-        end.allowed > 0
-        and (end.in_flight is None or end.in_flight <= end.allowed * site.replicas_there)
-        for end in (fast, slow)
-    ]
-    keeps = "" if fast.in_flight is None else f"; the peak keeps {fast.in_flight:,.1f} in flight"
-    if not carries[0]:
-        yield "hardware fit", False, (
-            f"interactive: with {stated} a replica runs at most {fast.allowed} at once, even at "
-            f"the fast end of the speed interval and without a queue{keeps}"
-        )  # fmt: skip
-    elif not carries[1]:
-        yield "hardware fit", None, (
-            f"whether it keeps {stated} under load ({slow.allowed} to {fast.allowed} at once "
-            f"within the limit{keeps})"
-        )  # fmt: skip
 
 
 def _needs(case: Case, engine: Engine) -> Iterator[Check]:

@@ -5,25 +5,22 @@ and nothing else, so that they give the same answer.
 """
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import (
-    STATUS_ORDER,
     Candidate,
-    Cost,
     Decision,
     Flip,
     Option,
-    Status,
 )
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
 from stackchoice.choose.money import compare
+from stackchoice.choose.options import marked, options
 from stackchoice.choose.plan import plan
 from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.runnable import runnables
@@ -34,6 +31,7 @@ from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.facts.place import no_collector
 from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
+from stackchoice.scenario.words import label
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -103,7 +101,7 @@ def _decision(case: Case) -> Decision:
         pushes=main.pushes,
         conflicts=main.conflicts,
         ops=main.ops,
-        cost=_marked(cost, listed),
+        cost=marked(cost, listed),
         flips=changes,
         unknowns=unknowns(case.scenario, changes),
         runnable=runnables(main),
@@ -132,11 +130,11 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
 
 
 def _check_names(scenario: Scenario, facts: Facts) -> None:
-    def known(what: str, name: str, names: Iterable[str], kind: str = "") -> None:
+    def known(what: str, name: str, names: Iterable[str], kind: str = "", other: str = "") -> None:
         if name not in names:
             raise ScenarioError(
                 f"{scenario.name}: {what} {name!r} is not in the fact base; "
-                f"{known_names(name, names, kind)}"
+                f"{known_names(name, names, kind)}{other}"
             )
 
     known("model.id", scenario.model.id, facts.models, "models")
@@ -157,111 +155,9 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         if link and not any(names_link(link, one) for one in facts.links.values()):
             known("candidates.machines.interconnect", link, facts.links, "links")
     for seller in [] if scenario.candidates.sellers == "any" else scenario.candidates.sellers:
-        known("candidates.sellers", seller, facts.sellers, "sellers")
+        known("candidates.sellers", seller, facts.sellers, "sellers", "; or write any")
     for engine in scenario.team.engine_work:
         known("team.engine_work", engine, facts.engines, "engines")
-
-
-def options(main: Answer) -> list[Option]:
-    """Return every option in one line each: the answer first, what was ruled out last."""
-    names = [engine.name for engine in main.case.facts.engines.values()] + [MANAGED]
-    found = [*(_option(name, main) for name in names), _keep(main)]
-    best = main.best.option if main.best else None
-    return sorted(
-        found, key=lambda o: (STATUS_ORDER.index(o.status), o.name != best, bool(o.conditions))
-    )
-
-
-def _marked(cost: Cost, options: list[Option]) -> Cost:
-    """Return the cost with a word beside what an eliminated engine would be worth."""
-    gone = {option.name for option in options if option.status == "eliminated"}
-    rows = [
-        row.model_copy(update={"text": f"{row.text}; eliminated"}) if row.engine in gone else row
-        for row in cost.faster
-    ]
-    return cost.model_copy(update={"faster": rows})
-
-
-def _option(name: str, main: Answer) -> Option:
-    """Sum an option up by its best configuration; the others stand in the candidates."""
-    own = [c for c in main.candidates if c.option == name]
-    best = main.best if main.best and main.best.option == name else None
-    if name == MANAGED:
-        best = main.seller
-    best = best or _least_bad(own)
-    if best is None:
-        return Option(
-            name=name, status="eliminated", question="hardware fit",
-            reason="no candidate machine was given",
-        )  # fmt: skip
-    status: Status = best.status
-    reason = best.reason
-    if status == "viable" and name in (main.verdict.option, *main.verdict.too_close):
-        status = "chosen" if name == main.verdict.option else "too close to call"
-        reason = main.verdict.because
-    elif status == "viable" and main.best is best and name != MANAGED:
-        reason = f"best self-hosted answer: {main.best_rule.text}" if main.best_rule else reason
-    elif status == "viable" and best.unknown:
-        reason = f"{reason}; unknown: {'; '.join(best.unknown)}"
-    return Option(
-        name=name, status=status, question=best.question, reason=reason,
-        configuration=best.title,
-        conditions=[f"find out {text}" for text in best.unknown]
-        + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
-        usd_per_month=_usd(name, main),
-        evidence=best.evidence,
-    )  # fmt: skip
-
-
-def _least_bad(own: list[Candidate]) -> Candidate | None:
-    """Return a surviving configuration, else what came furthest: too large on most devices."""
-    order = ["constraints", "hardware fit", "workload shape", "ops capacity", "cost", ""]
-    return max(
-        own,
-        key=lambda c: (
-            c.status == "viable",
-            bool(c.live_sequences),
-            -len(c.unknown),
-            order.index(c.question),
-            0 if c.status == "viable" or c.live_sequences else c.devices or 0,
-        ),
-        default=None,
-    )
-
-
-def _usd(name: str, main: Answer) -> Decimal | None:
-    """The monthly total of an option: people and one-time cost included, the cheapest path."""
-    if name != MANAGED and (main.best is None or name != main.best.option):
-        return None
-    totals = [
-        line.total_usd
-        for line in main.lines
-        if (line.path == "managed") == (name == MANAGED) and line.total_usd is not None
-    ]
-    return min(totals, default=None)
-
-
-def _keep(main: Answer) -> Option:
-    now = main.case.scenario.current
-    if now is None:
-        return Option(
-            name=KEEP, status="eliminated", question="constraints", reason="nothing runs today"
-        )
-    if now.works.value is False:
-        return Option(
-            name=KEEP, status="eliminated", question="workload shape",
-            reason=f"{now.what} does not do the job today", configuration=now.what,
-        )  # fmt: skip
-    status: Status = "viable"
-    reason = f"{now.what} runs today; measure it as the first arm before leaving it"
-    if KEEP in (main.verdict.option, *main.verdict.too_close):
-        status = "chosen" if main.verdict.option == KEEP else "too close to call"
-        reason = main.verdict.because
-    return Option(
-        name=KEEP, status=status, question="", configuration=now.what, reason=reason,
-        usd_per_month=main.case["current.usd_per_month"],
-        conditions=[] if now.works.known else ["find out whether it does the job today"],
-    )  # fmt: skip
 
 
 def _contradictions(case: Case) -> Iterator[str]:
@@ -272,7 +168,10 @@ def _contradictions(case: Case) -> Iterator[str]:
         if case.point.known(less, more) and case[less] > case[more]
     ]  # fmt: skip
     for less, more in pairs:
-        yield f"contradiction: {less} is {case[less]:,}, more than {more} of {case[more]:,}"
+        yield (
+            f"contradiction: {label(less)} is {case[less]:,}, more than {label(more)} of "
+            f"{case[more]:,}"
+        )
     if not pairs and case.point.known(*lengths) and case[sent] + case[written] > case[context]:
         yield (
             f"contradiction: input and output together are {case[sent] + case[written]:,} tokens, "
@@ -283,8 +182,8 @@ def _contradictions(case: Case) -> Iterator[str]:
         if limit is not None and not choice.already_owned and choice.count > limit:
             name = case.facts.machines[choice.id].name
             yield (
-                f"contradiction: {choice.count} x {name} are candidates, and the team can fund "
-                f"{limit:g}"
+                f"contradiction: {choice.count} x {name} are candidates, and the input "
+                f"{label('money.can_fund_devices')!r} is {limit:g}"
             )
     named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
     preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)

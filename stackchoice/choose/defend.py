@@ -7,9 +7,10 @@ from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.case import Case
 from stackchoice.choose.decide import likely_case
 from stackchoice.choose.decision import Flip
-from stackchoice.choose.draws import DRAWS, GROUPS, SEED, Shares, assumed_ranges, monte_carlo
+from stackchoice.choose.draws import DRAWS, GROUPS, SEED, Shares, monte_carlo
 from stackchoice.choose.flips import COUNTED, asker, outcome, range_flips, swept
 from stackchoice.choose.managed import OPTION as MANAGED
+from stackchoice.choose.quantiles import assumed_ranges
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.load import Facts
 from stackchoice.scenario import Scenario, scenario_inputs

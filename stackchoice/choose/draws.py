@@ -19,14 +19,19 @@ from stackchoice.choose.case import Case
 from stackchoice.choose.flips import swept
 from stackchoice.choose.money import break_evens
 from stackchoice.choose.prefer import Way, rank
+from stackchoice.choose.quantiles import (
+    assumed_ranges,
+    assumed_spread,
+    drawn_factors,
+    stratified,
+    value_at,
+)
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.facts.datum import Record
-from stackchoice.facts.load import Facts
-from stackchoice.scenario import ASSUMED_WHEN_UNKNOWN
 from stackchoice.scenario.words import label
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 DRAWS, GROUPS, SEED = 10_000, 200, 20261129
 
@@ -107,19 +112,19 @@ def monte_carlo(
     slow = [key for key in outer if key in coarse]
     levels = max(2, int(LEVELS ** (1 / len(slow)))) if slow else 0
     columns = {
-        key: _stratified(random, groups, levels if key in slow else 0) for key in outer
+        key: stratified(random, groups, levels if key in slow else 0) for key in outer
     }  # fmt: skip
     inner = max(1, draws // groups)
     rows = [
         _group(
             case.moved({
-                name: _at(inputs[name], case[name], columns[kind, name][g])
+                name: value_at(inputs[name], case[name], columns[kind, name][g])
                 for kind, name in outer if kind == "input"
             }).assuming({
-                name: float(_at(*_spread(case.facts, name), columns[kind, name][g]))
+                name: float(value_at(*assumed_spread(case.facts, name), columns[kind, name][g]))
                 for kind, name in outer if kind == "assumption"
             }),
-            {key: _factors(random, inner, case, inputs, key) for key in scaled}, inner,
+            {key: drawn_factors(random, inner, case, inputs, key) for key in scaled}, inner,
         )
         for g in range(groups)
     ]  # fmt: skip
@@ -128,22 +133,6 @@ def monte_carlo(
         scaled=", ".join(label(name) for _, name in scaled) or "nothing",
         levels=f"; {', '.join(label(name) for _, name in slow)} at {levels} levels" if slow else "",
     ))  # fmt: skip
-
-
-def assumed_ranges(facts: Facts) -> dict[str, tuple[float, float]]:
-    """Return the assumptions that are quantities known as a range and no input's stand-in."""
-    stand_ins = set(ASSUMED_WHEN_UNKNOWN.values())
-    return {
-        key: (a.datum.low, a.datum.high)
-        for key, a in facts.assumptions.items()
-        if a.datum.low is not None and a.datum.high is not None
-        and not a.defines_a_word and key not in stand_ins
-    }  # fmt: skip
-
-
-def _spread(facts: Facts, key: str) -> tuple[tuple[float, float], float | None]:
-    datum = facts.assumptions[key].datum
-    return (datum.low or 0.0, datum.high or 0.0), datum.value
 
 
 def _scaled(
@@ -182,46 +171,6 @@ def _moves(one: Any, two: Any, part: str, factor: int) -> bool:
         < 1e-6 * (1 + float(getattr(one, p) or 0))
         for p in parts
     )
-
-
-def _stratified(random: np.random.Generator, count: int, levels: int) -> np.ndarray[Any, Any]:
-    """Return one value of each of ``count`` equal strata, shuffled; or few levels in the middle."""
-    import numpy as np
-
-    column = random.permutation(count) + random.random(count)
-    column = column / count
-    return (np.floor(column * levels) + 0.5) / levels if levels else column
-
-
-def _at(span: tuple[Any, Any], likely: Any, where: Any) -> Any:
-    """Return the value at a quantile: half below the likely value, half above, even on each side.
-
-    Switches and words fall to either side alike.
-    """
-    low, high = span
-    if isinstance(low, bool | str):
-        return low if where < 0.5 else high
-    middle = (low + high) / 2 if likely is None else likely
-    low, middle, high = float(low), float(middle), float(high)
-    below, above = low + (middle - low) * 2 * where, middle + (high - middle) * (2 * where - 1)
-    if hasattr(where, "shape") and where.shape:
-        return (where < 0.5) * below + (where >= 0.5) * above
-    value = float(below if where < 0.5 else above)
-    if isinstance(span[0], Decimal):
-        return Decimal(f"{value:.2f}")
-    return round(value) if isinstance(span[0], int) else value
-
-
-def _factors(
-    random: np.random.Generator, inner: int, case: Case, inputs: dict[str, Any],
-    key: tuple[str, str],
-) -> Any:  # fmt: skip
-    kind, name = key
-    span, likely = (inputs[name], case[name]) if kind == "input" else _spread(case.facts, name)
-    if not likely:
-        return 1.0
-    span = (float(span[0]), float(span[1]))
-    return _at(span, float(likely), _stratified(random, inner, 0)) / float(likely)
 
 
 def _group(case: Case, factors: dict[tuple[str, str], Any], inner: int) -> Outcomes:

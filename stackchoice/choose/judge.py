@@ -6,10 +6,10 @@ from typing import Any
 from stackchoice.choose.decision import Question
 from stackchoice.facts.datum import Datum
 
-#: Facts that a check looked at, by name.
-Cites = tuple[tuple[str, Datum[Any]], ...]
+#: What a check looked at: facts by name, and inputs of the scenario by path.
+Cites = tuple[tuple[str, Datum[Any]] | str, ...]
 #: The question a fact belongs to, whether it holds (None: unknown), what to say if not, and the
-#: facts that it was read from, where they are in the fact base.
+#: facts and inputs that it was read from.
 Check = tuple[Question, bool | None, str] | tuple[Question, bool | None, str, Cites]
 #: A fact that failed: its question, what is said, and what it was read from.
 Failed = tuple[Question, str, Cites]

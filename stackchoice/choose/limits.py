@@ -13,7 +13,7 @@ from stackchoice.capacity import Plan, carried_per_s, months_until, plan
 from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.facts.datum import Evidence, Record
-from stackchoice.fit.speed import full_rate
+from stackchoice.fit.replica import full_rate
 
 LIMITS = ("workload.ttft_p99_s", "workload.itl_p99_s", "workload.end_to_end_p99_s")
 

@@ -102,7 +102,7 @@ def seller_checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
     leave = case["constraints.data_may_leave"]
     yield "constraints", leave, (
         "the data may not leave" if leave is False else "whether the data may leave"
-    )  # fmt: skip
+    ), ("constraints.data_may_leave",)  # fmt: skip
     wanted = case.scenario.constraints.regions_allowed
     if wanted == "not known":
         yield "constraints", None, "in which regions the data may be kept"
@@ -122,13 +122,14 @@ def seller_checks(case: Case, seller: Seller, offer: Offer) -> Iterator[Check]:
         yield (
             "hardware fit", False,
             f"the model's context is {model_limit:,} tokens; {context:,} are asked",
-            (("context of the model", case.facts.models[case.scenario.model.id].context_tokens),),
+            (("context of the model", case.facts.models[case.scenario.model.id].context_tokens),
+             "workload.context_tokens"),
         )  # fmt: skip
     if context is not None:
         yield "hardware fit", None if limit is None else context <= limit, (
             f"the context {seller.name} sells" if limit is None
             else f"sells {limit:,} tokens of context; {context:,} are asked"
-        ), (("context sold", offer.context_tokens),)  # fmt: skip
+        ), (("context sold", offer.context_tokens), "workload.context_tokens")  # fmt: skip
     precision = offer.precision.known or None
     yield "hardware fit", precision, f"the precision {seller.name} serves"
     features = {**seller.features, **{k: d for k, d in offer.features.items() if d.known}}

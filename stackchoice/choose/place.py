@@ -39,6 +39,12 @@ class Place:
         """How many replicas the candidate devices make."""
         return max(1, self.choice.count // self.devices)
 
+    @property
+    def licence(self) -> Datum[str]:
+        """The licence of the weights: the artifact's own, else the model's."""
+        own = self.artifact.licence
+        return own if own.known else self.model.licence
+
 
 def places(case: Case) -> list[Place]:
     """Return every candidate artifact on every candidate machine, in every size of a replica."""

@@ -14,11 +14,11 @@ from stackchoice.choose.checks import (
     software_checks,
     standing,
     team_checks,
-    traffic_checks,
 )
 from stackchoice.choose.decision import Candidate
 from stackchoice.choose.judge import Check, Failed, Failure, first_failure, verdict
 from stackchoice.choose.limits import LIMITS
+from stackchoice.choose.peak import traffic_checks
 from stackchoice.choose.place import Place, places
 from stackchoice.choose.site import Site, served
 from stackchoice.facts.datum import Evidence, weakest

@@ -39,10 +39,12 @@ from stackchoice.fit.path import KernelPath
 from stackchoice.fit.path.meaning import executed_operand
 from stackchoice.fit.prefix import ReuseRule, reuse_rule
 from stackchoice.scenario import THIS_MACHINE
+from stackchoice.scenario.words import label
 
 #: The ends of the speed interval and its likely value; ``low`` is the slow end.
 ENDS = ("low", "middle", "high")
 UNKNOWN_SPEED = Speed()
+TAKES = label("candidates.machines.0.devices_per_replica")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +108,12 @@ def devices_assumed(site: Site, case: Case, *, serves: bool = True) -> str:
     tried = ", ".join(map(str, sizes))
     if not serves:
         return (
-            f"replicas of {tried} devices were tried, since nobody said devices_per_replica, and "
-            f"none serves; shown is {site.devices}"
+            f"replicas of {tried} devices were tried, since nobody said how many {TAKES}, and none "
+            f"serves; shown is {site.devices}"
         )
     said = (
         f"a replica takes {site.devices} of {site.choice.count} devices, the fewest of those tried "
-        f"({tried}) that serve: assumed, since nobody said devices_per_replica"
+        f"({tried}) that serve: assumed, since nobody said how many {TAKES}"
     )
     wider = next((p for p in places(case) if p.devices == 2 * site.devices
                   and (p.choice, p.artifact) == (site.choice, site.artifact)), None)  # fmt: skip

@@ -72,6 +72,7 @@ def comparison_text(found: Comparison) -> str:
     lines = [f"{found.one}: {found.answers[0]}", f"{found.two}: {found.answers[1]}"]
     for change in found.changes:
         lines.append(f"  {change.key}: {in_words(change.before)} -> {in_words(change.after)}")
+        lines += [f"    without {what}" for what in change.without]
         if change.note:
             lines.append(f"    {change.note}")
         elif change.changes_answer:

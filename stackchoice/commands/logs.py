@@ -1,5 +1,10 @@
 """``readlog``: what an engine's log says, and what its warnings mean on this hardware."""
 
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +14,7 @@ from stackchoice.commands.options import JsonFlag
 
 
 def readlog_command(
-    file: Annotated[Path, typer.Argument(help="A log, plain or gzip.")],
+    file: Annotated[Path, typer.Argument(help="A log, plain or gzip; - for a pipe.")],
     machine: Annotated[
         str | None, typer.Option(help="The machine it ran on: warnings are read for that chip.")
     ] = None,
@@ -29,7 +34,22 @@ def readlog_command(
     from stackchoice.logs import read_log_by_name
     from stackchoice.present.logtext import describe_log
 
-    found = read_log_by_name(file, machine=machine, engine=engine, model=model, artifact=artifact)
+    with _kept(file) as log:
+        found = read_log_by_name(log, machine=machine, engine=engine, model=model,
+                                 artifact=artifact)  # fmt: skip
     print(found.model_dump_json(indent=2) if as_json
           else describe_log(found.reading, found.checks))  # fmt: skip
     raise typer.Exit(0 if found.reading.boots else 1)
+
+
+@contextmanager
+def _kept(file: Path) -> Iterator[Path]:
+    """Give the file; of a pipe what came through it, since a log is looked at twice."""
+    if str(file) != "-":
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="stackchoice-") as folder:
+        kept = Path(folder) / "stdin"
+        with kept.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        yield kept

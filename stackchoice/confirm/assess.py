@@ -31,17 +31,18 @@ from stackchoice.confirm.same import (
     same_process,
 )
 from stackchoice.confirm.serverinfo import ServerInfo
+from stackchoice.confirm.warned import not_got, preempted, warnings
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
 from stackchoice.facts.values import count_of
 from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.health import ClientValidity, Floor
+from stackchoice.load.journal import Event
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import ClientValidity, Failure, Floor, Sample
+from stackchoice.load.records import Failure, Sample
 from stackchoice.load.rules import load_rules
 from stackchoice.load.summary import by_launch, judge_client, repetitions
 from stackchoice.load.untrusted import visible
-
-Event = dict[str, Any]
 
 
 def assemble(
@@ -190,9 +191,9 @@ def _validity(
         client=client,
         floor=floor,
         warnings=[
-            *_warnings(events, results, identity, seen, [*before, *after]),
-            *_preempted(moved.preemptions),
-            *_not_got(events, timed, samples),
+            *warnings(events, results, identity, seen, [*before, *after]),
+            *preempted(moved.preemptions),
+            *not_got(events, timed, samples),
             *probes.warnings,
         ],
         cache_probe=probes.cache,
@@ -232,68 +233,6 @@ def _validity(
 def _most_in_flight(results: Results) -> float | None:
     health = [r.health for r in results.repetitions if r.health]
     return max((h.achieved_concurrency for h in health if h.achieved_concurrency), default=None)
-
-
-def _preempted(times: int | None) -> list[str]:
-    what = "preemptions while the load was on: the cache did not hold all requests at once"
-    return [f"{times} {what}"] if times else []
-
-
-def _not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> list[str]:
-    """Say what the plan asked of the server and did not get."""
-    emptied = emptied_by(events)
-    said = [f"cold: {emptied.text}"] if emptied and emptied.proven is not True else []
-    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
-    if asked and not asked["asked"]:
-        said.append(f"answers of one length: {asked['text']}; lengths are as they fell")
-    elif asked:
-        pairs = zip(timed, samples, strict=True)
-        known = [(s.completion_tokens, e["asked_tokens"]) for e, s in pairs
-                 if s.completion_tokens is not None]  # fmt: skip
-        if odd := sum(got != wanted for got, wanted in known):
-            said.append(f"{odd} of {len(known)} answers are not as long as was asked for")
-    return said
-
-
-def _warnings(
-    events: list[Event], results: Results, identity: Identity, cached: float | None,
-    canaries: list[CanaryOutcome],
-) -> list[str]:  # fmt: skip
-    said: list[str] = []
-    server, settings = identity.server or ServerInfo(), identity.settings
-    if server.model_ids and identity.endpoint_model not in server.model_ids:
-        said.append(f"the server does not list this model; it offers {server.model_ids[0]}")
-    if cached is not None and cached > MAX_CACHED_SHARE:
-        said.append(f"the prefix cache was not cold: up to {cached:.0%} of a prompt came from it")
-    if any(e["step"] == "server_gone" for e in events):
-        said.append("the server no longer answered after the run")
-    if any(e["step"] == "stream_options_refused" for e in events):
-        said.append("the server refuses stream_options; asked without, so tokens may be unknown")
-    if results.tokens_per_chunk and results.tokens_per_chunk > 1.05:
-        said.append(f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
-                    "or chunks that were joined)")  # fmt: skip
-    if odd := sum(r.usage_contradicted for r in results.repetitions):
-        said.append(f"{odd} answers with a count of tokens that cannot be true; left out of rates")
-    if odd := sum(r.other_model for r in results.repetitions):
-        said.append(f"{odd} answers name another model than the one asked for")
-    said += sorted({r.stopped for r in results.repetitions if r.stopped})
-    for name, real in (("context_tokens", server.context_tokens), ("slots", server.slots)):
-        if (asked := count_of(settings.get(name))) and real and real < asked:
-            said.append(f"{name}: configured {asked}, realised {real}")
-    rate, theirs = results.decode_tokens_per_s, results.server_decode_tokens_per_s
-    if rate and theirs and not 0.9 < rate.median / theirs.median < 1.1:
-        said.append(f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
-                    "server's own account")  # fmt: skip
-    alone = all(r.health is None or r.health.asked_concurrency == 1 for r in results.repetitions)
-    if alone and rate and sure(rate.high) > 1.25 * sure(rate.low):
-        said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
-                    "requests: the machine may be busy")  # fmt: skip
-    for canary in canaries:
-        if canary.result in ("not supported", "off", "beyond the model"):
-            said.append(f"canary {canary.id} {canary.result}: {canary.reason}")
-        if canary.note:
-            said.append(f"canary {canary.id}: {canary.note}")
-    return said
 
 
 def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:

@@ -23,7 +23,6 @@ from stackchoice.load.wire import Limits
 SLOT = "{slot}"
 #: A slot is emptied by a request of its own, so a number that no server has is not believed.
 MOST_SLOTS = 4096
-Event = dict[str, Any]
 
 
 class Empty(Record):

@@ -17,8 +17,9 @@ from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
 from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import bounded_text
+from stackchoice.load.health import ClientValidity, Floor
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import ClientValidity, Floor, Sample, Spread
+from stackchoice.load.records import Sample, Spread
 from stackchoice.load.untrusted import visible
 
 PARTS = ("identity", "protocol", "validity", "results")

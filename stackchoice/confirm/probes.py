@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.journal import Event
 from stackchoice.load.plan import Plan
 from stackchoice.load.reading import read_sample
 from stackchoice.load.records import Sample
@@ -24,8 +25,6 @@ MARGIN_TOKENS, MARGIN_SHARE = 24, 0.01
 #: More requests at once than this are a load, not a probe.
 MAX_AT_ONCE = 64
 SLOT_TOKENS = 24
-
-Event = dict[str, Any]
 
 
 class Prober:

@@ -10,10 +10,9 @@ from stackchoice.confirm.passport import Lengths, Protocol, Validity
 from stackchoice.confirm.results import Emptied, cache_state
 from stackchoice.load.arrivals import Closed, Constant, Poisson
 from stackchoice.load.harnesses import harness
+from stackchoice.load.journal import Event
 from stackchoice.load.plan import PROMPT_VERSION, Plan
 from stackchoice.load.records import Repetition, Sample
-
-Event = dict[str, Any]
 
 
 def protocol_of(

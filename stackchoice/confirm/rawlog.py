@@ -4,14 +4,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from stackchoice.confirm.passport import PassportError
 from stackchoice.facts.write import write_whole
-from stackchoice.load.journal import exchange_of, line_of, read_events
+from stackchoice.load.journal import Event, exchange_of, line_of, read_events
 from stackchoice.load.reading import read_sample
 
-Event = dict[str, Any]
 #: Steps of an interrupted run that the next one goes on from.
 KEPT = ("timed", "health", "probed", "emptied", "emptied_proof", "exact_output")
 

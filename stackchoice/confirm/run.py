@@ -27,7 +27,7 @@ from stackchoice.facts.values import count_of
 from stackchoice.load.aiperf_run import find_aiperf
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
-from stackchoice.load.journal import write_event
+from stackchoice.load.journal import Event, write_event
 from stackchoice.load.plan import Plan
 from stackchoice.version import VERSION
 
@@ -39,8 +39,6 @@ COUNTED = ("canary", "canary_after", "warmup", "floor", "timed")
 _ERRORS: dict[str, type[StackchoiceError]] = {
     "EndpointError": EndpointError, "InputError": InputError,
 }  # fmt: skip
-
-Event = dict[str, Any]
 
 
 class Progress(Record):

@@ -1,12 +1,10 @@
 """Whether one server, one process and one model answered throughout a run. Pure."""
 
 from collections import Counter
-from typing import Any
 
 from stackchoice.confirm.identity import Identity
+from stackchoice.load.journal import Event
 from stackchoice.load.records import Sample
-
-Event = dict[str, Any]
 
 #: What a server says of itself that no running server changes.
 LASTING = ("engine", "version", "server_header", "model_path", "model_revision", "weight_format",

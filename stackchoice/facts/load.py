@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from stackchoice.errors import FactsError, known_names
+from stackchoice.errors import FactsError
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.config_defaults import (
     ConfigDefaults,
@@ -31,6 +31,7 @@ from stackchoice.facts.measurements import (
     SpeedClasses,
     Table,
 )
+from stackchoice.facts.own import OVERLAY_VARIABLE, check_own, checked_folder, own_table
 from stackchoice.facts.place import data_dir, no_collector
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
@@ -48,7 +49,7 @@ from stackchoice.facts.records import (
 from stackchoice.facts.rules import Measure, Rule
 from stackchoice.facts.shares import ShareModel, SpeedScore
 from stackchoice.facts.traffic import LogColumns, WorkloadPreset
-from stackchoice.facts.yaml import YamlError, bounded_text, refuse_unclear, shown
+from stackchoice.facts.yaml import YamlError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,16 +90,8 @@ SINGLE: dict[str, tuple[str, type[Record]]] = {
 }
 #: Files whose lists together make the facts about memory.
 MEMORY = ("formats.yaml", "workspace.yaml", "allocators.yaml")
-#: One's own tables: a hundred thousand rows.
-MAX_TABLE_BYTES = 16 * 2**20
 #: A folder whose files together make the facts about kernels; a file's ``engine`` is its rows'.
 KERNELS = "kernels"
-#: Names the folder of one's own facts where the caller does not.
-OVERLAY_VARIABLE = "STACKCHOICE_FACTS"
-#: What such a folder may hold: facts about the world, no rules and nothing that is fitted.
-OVERLAID = ("machines.yaml", "assumptions.yaml", "thresholds.yaml", "prices/gpu_hours.yaml",
-            "prices/servers.yaml", "prices/sellers.yaml", "measured_devices.yaml",
-            "links.yaml", "measurements.csv", "upkeep.yaml")  # fmt: skip
 
 
 class Facts(Record):
@@ -189,8 +182,8 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     folder
         A ``data/`` folder; the package's own when not given.
     overlay
-        A folder of one's own facts in the same layout (:data:`OVERLAID`, ``models/``,
-        ``engines/``): a record with a known id replaces it, everything else is added.
+        A folder of one's own facts in the same layout (:data:`~stackchoice.facts.own.OVERLAID`,
+        ``models/``, ``engines/``): a record with a known id replaces it, everything else is added.
         The folder named in ``STACKCHOICE_FACTS`` when not given.
 
     Raises
@@ -208,27 +201,10 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     own = overlay or os.environ.get(OVERLAY_VARIABLE)
     try:
         with no_collector():
-            overlaid = _checked(Path(own)) if own else None
+            overlaid = checked_folder(Path(own), FOLDERS) if own else None
             return _load(Path(folder) if folder else data_dir(), overlaid)
     except YamlError as error:
         raise FactsError(str(error)) from None
-
-
-def _checked(overlay: Path) -> Path:
-    """Refuse a folder of own facts that holds what would silently not be read."""
-    if not os.path.isdir(overlay):
-        raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
-    for path in sorted(p for p in overlay.rglob("*") if not p.is_dir()):
-        name = path.relative_to(overlay).as_posix()
-        known = name in OVERLAID or (path.suffix == ".yaml" and path.parent.name in FOLDERS)
-        if not known and not path.name.startswith(("README", ".")):
-            raise FactsError(
-                f"{path}: own facts may not hold {name!r}; "
-                f"they may hold {', '.join(OVERLAID)}, models/*.yaml, engines/*.yaml"
-            )
-        if known and path.suffix == ".yaml":
-            refuse_unclear(path)
-    return overlay.resolve()
 
 
 @cache
@@ -249,7 +225,7 @@ def _load(folder: Path, overlay: Path | None) -> Facts:
     read["kernels"] = _kernels(folder, digest)
     own: dict[str, Any] = _tree(overlay, digest) if overlay else {}
     if overlay:
-        _check_own(own, read, overlay)
+        check_own(own, read, overlay)
     for key in KEYED:
         read[key] = keyed(read[key], key) | keyed(own.get(key, []), key)
     for key in set(own) - set(KEYED):
@@ -276,36 +252,13 @@ def _tree(folder: Path, digest: Any, whole: bool = False) -> dict[str, list[Any]
         read[key] = []
         path = folder / name
         if whole or path.exists():
-            raw = path.read_bytes() if whole else _own_table(path)
+            raw = path.read_bytes() if whole else own_table(path)
             table = Table(path=path, raw=raw)
             digest.update(name.encode() + b"\0" + table.raw + b"\0")
             read[key] = [table]
             if not whole:
                 table.rows  # noqa: B018 one's own are checked at once
     return read
-
-
-def _own_table(path: Path) -> bytes:
-    return bounded_text(path, MAX_TABLE_BYTES, FactsError, "give a CSV of measurements").encode()
-
-
-def _check_own(own: dict[str, list[Any]], read: dict[str, Any], folder: Path) -> None:
-    """Refuse own rows that name what nobody knows: they would silently change nothing."""
-    machines = {row.id for key in (own, read) for row in key.get("machines", [])}
-    engines = {row.id for key in (own, read) for row in key.get("engines", [])}
-    named = [
-        *(("prices/gpu_hours.yaml", "machine", r.machine, machines) for r in own["hours"]),
-        *(("prices/servers.yaml", "machine", r.machine, machines) for r in own["servers"]),
-        *(("upkeep.yaml", "engine", r.engine, engines) for r in own["upkeep"]),
-        *(("assumptions.yaml or thresholds.yaml", "assumption", r.id,
-           {a.id for a in read["assumptions"]}) for r in own["assumptions"]),
-    ]  # fmt: skip
-    for where, what, name, known in named:
-        if name not in known:
-            raise FactsError(
-                f"{folder}: {where}: {what} {shown(name)!r} is not in the fact base; "
-                f"{known_names(name, known, f'{what}s')}"
-            )
 
 
 def _kernels(folder: Path, digest: Any) -> KernelFacts:

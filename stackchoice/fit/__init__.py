@@ -6,14 +6,9 @@ from stackchoice.fit.cache import CacheLayout, StateLayout, cache_layout
 from stackchoice.fit.cures import Cure, Cures, Situation, cures
 from stackchoice.fit.memory import FitRow, fit_row, nominal_bytes, usable_bytes
 from stackchoice.fit.premises import PremiseCheck, check_premises
+from stackchoice.fit.replica import request_seconds, requests_per_s
 from stackchoice.fit.sizing import Sizing, size
-from stackchoice.fit.speed import (
-    Speed,
-    Stream,
-    batch_one_speed,
-    request_seconds,
-    requests_per_s,
-)
+from stackchoice.fit.speed import Speed, Stream, batch_one_speed
 from stackchoice.fit.verdict import Verdict
 from stackchoice.fit.weights import weights_bytes
 

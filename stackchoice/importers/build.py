@@ -1,7 +1,6 @@
 """From a result file of another harness to passports: which format it is, and what it makes."""
 
 import datetime as dt
-import json
 import re
 import statistics
 from collections import Counter
@@ -17,18 +16,12 @@ from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.yaml import shown
-from stackchoice.importers import aiperf, guidellm, llamabench, serving
+from stackchoice.importers.formats import ACCEPTED, read_runs
 from stackchoice.importers.run import Run
-from stackchoice.importers.values import number, rows
+from stackchoice.importers.values import number
 from stackchoice.load.harnesses import harness
 from stackchoice.load.records import Failure, Repetition, Spread
-from stackchoice.load.untrusted import parse_json
 
-ACCEPTED = (
-    "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
-    "AIPerf (profile_export_aiperf.json, profile_export.jsonl, profile_export_raw.jsonl)",
-    "llama-bench (JSON, JSONL, CSV, Markdown)",
-)  # fmt: skip
 #: Requests of one file that are kept singly; a summary of all of them is kept in any case.
 MAX_SAMPLES = 20_000
 #: A harness whose raw records are read: its own figures are not used.
@@ -79,68 +72,6 @@ def import_results(
                   declared or {})
         for place, group in enumerate(groups.values(), 1)
     ]  # fmt: skip
-
-
-def read_runs(text: str, name: str) -> list[Run]:
-    """Read every run of a text, whichever of the known formats it has.
-
-    InputError where it has none.
-    """
-    try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
-        tree = None
-    if isinstance(tree, dict):
-        found = _objects([tree], name)
-    elif isinstance(tree, list):
-        found = _objects(rows(tree), name)
-    else:
-        found = _objects(_lines(text), name) or _table(text)
-    if not found:
-        raise InputError(
-            f"{shown(name)}: no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"
-        )
-    return found
-
-
-def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
-    if not trees:
-        return []
-    first = trees[0]
-    if str(first.get("format", "")).startswith("stackchoice-passport/"):
-        raise InputError(f"{shown(name)}: is a passport already; give it to `stackchoice compare`")
-    if all(map(llamabench.is_llamabench, trees)):
-        return llamabench.read_tests(trees)
-    if all(map(aiperf.is_aiperf_raw, trees)):
-        return [aiperf.read_raw(trees)]
-    if all(map(aiperf.is_aiperf_record, trees)):
-        return [aiperf.read_records(trees)]
-    if len(trees) == 1 and guidellm.is_guidellm(first):
-        return guidellm.read_guidellm(first)
-    found = []
-    for tree in trees:
-        if aiperf.is_aiperf(tree):
-            found.append(aiperf.read_summary(tree))
-        elif serving.is_sglang(tree):
-            found.append(serving.read_serving(tree, "sglang-bench"))
-        elif serving.is_vllm(tree):
-            found.append(serving.read_serving(tree, "vllm-bench"))
-        else:
-            return []
-    return found
-
-
-def _lines(text: str) -> list[dict[str, Any]]:
-    """Return the objects of JSON lines; nothing where a line is none."""
-    found = [parse_json(line) for line in text.splitlines() if line.strip()]
-    return [] if None in found else [row for row in found if row is not None]
-
-
-def _table(text: str) -> list[Run]:
-    head = text.lstrip("\ufeff \n").split("\n", 1)[0]
-    if "avg_ts" in head and "n_prompt" in head:
-        return llamabench.read_tests(llamabench.read_csv(text))
-    return llamabench.read_tests(llamabench.read_markdown(text))
 
 
 def _arm(arm: str | None, path: Path, run: Run, place: int | None) -> str:

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from stackchoice.facts.values import dict_of, text_of
 from stackchoice.load.arrivals import Closed, Load
 from stackchoice.load.endpoint import DEFAULT_KEY_ENV, Endpoint
+from stackchoice.load.health import ClientHealth
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import ClientHealth
 from stackchoice.load.wire import Exchange, Problem
 
 RECORDS = "profile_export_raw.jsonl"

@@ -28,10 +28,11 @@ from stackchoice.load.child import spawn, stop
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import reference_body
 from stackchoice.load.harnesses import tried_release
+from stackchoice.load.health import ClientHealth
 from stackchoice.load.journal import entry
 from stackchoice.load.plan import Plan
 from stackchoice.load.reading import read_sample
-from stackchoice.load.records import ClientHealth, Sample
+from stackchoice.load.records import Sample
 from stackchoice.load.run import LoadRun, Service
 from stackchoice.load.script import Script
 from stackchoice.load.untrusted import parse_json

@@ -11,8 +11,9 @@ from time import perf_counter_ns
 
 from stackchoice.errors import InputError
 from stackchoice.load.arrivals import Closed, Load, Replay
+from stackchoice.load.health import ClientHealth
 from stackchoice.load.loop import Loop
-from stackchoice.load.records import ClientHealth, Phase
+from stackchoice.load.records import Phase
 from stackchoice.load.ticking import Histogram
 from stackchoice.load.wire import Exchange
 

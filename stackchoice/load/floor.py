@@ -13,10 +13,11 @@ from stackchoice.load.arrivals import Closed, Load, Poisson, Replay, offsets
 from stackchoice.load.child import spawn, stop
 from stackchoice.load.drive import Drive
 from stackchoice.load.endpoint import Endpoint
+from stackchoice.load.health import ClientHealth, Floor
 from stackchoice.load.loop import Loop
 from stackchoice.load.plan import Plan
 from stackchoice.load.reading import body_text, read_sample
-from stackchoice.load.records import ClientHealth, Floor, Phase, Sample
+from stackchoice.load.records import Phase, Sample
 from stackchoice.load.run import Service
 from stackchoice.load.script import Script
 from stackchoice.load.traffic import read_traffic

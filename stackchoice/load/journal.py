@@ -8,21 +8,23 @@ from typing import Any, BinaryIO
 from stackchoice.load.untrusted import parse_json
 from stackchoice.load.wire import Exchange, Problem
 
+#: What a run writes down of one step or request; ``step`` says of which.
+Event = dict[str, Any]
 _TIMES = ("intended_ns", "started_ns", "connected_ns", "sent_ns", "ended_ns")
 
 
-def write_event(file: BinaryIO, event: dict[str, Any]) -> None:
+def write_event(file: BinaryIO, event: Event) -> None:
     """Append one event and hand it to the system; a reader takes whole lines alone."""
     file.write(line_of(event))
     file.flush()
 
 
-def line_of(event: dict[str, Any]) -> bytes:
+def line_of(event: Event) -> bytes:
     """Return an event as its line of the log."""
     return json.dumps(event).encode() + b"\n"
 
 
-def entry(measured: Exchange, **more: Any) -> dict[str, Any]:
+def entry(measured: Exchange, **more: Any) -> Event:
     """Return one exchange as an event, to which :func:`exchange_of` is the way back."""
     raw = b"".join(data for _, data in measured.reads).decode("latin-1")
     times = {name: getattr(measured, name) for name in _TIMES}
@@ -32,7 +34,7 @@ def entry(measured: Exchange, **more: Any) -> dict[str, Any]:
     return {**more, **times, **told}
 
 
-def exchange_of(event: dict[str, Any]) -> Exchange:
+def exchange_of(event: Event) -> Exchange:
     """Rebuild an exchange from its event."""
     raw, at = event["response"].encode("latin-1"), 0
     measured = Exchange(**{name: event[name] for name in _TIMES})

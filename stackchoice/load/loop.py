@@ -5,19 +5,15 @@ microseconds of its own before every stamp; both grow into milliseconds when man
 once. Here the clock is read straight after ``recv``.
 """
 
-import contextlib
-import errno
 import heapq
 import itertools
-import os
 import selectors
-import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any
 
+from stackchoice.load.sockets import Sockets
 from stackchoice.load.ticking import Histogram, wait_for
 from stackchoice.load.wire import Address, Connection, End, Exchange, Limits, Problem
 
@@ -26,7 +22,6 @@ _TICK_NS = 10_000_000
 _RECV_BYTES = 64 * 1024
 #: A connection that was idle for longer may be about to be closed by the server.
 _MAX_IDLE_NS = 2_000_000_000
-_OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Loop:
@@ -50,13 +45,12 @@ class Loop:
     """
 
     def __init__(self, address: Address, limits: Limits, *, reuse: bool = False) -> None:
-        self.address, self.limits, self.reuse = address, limits, reuse
+        self.limits, self.reuse, self._secure = limits, reuse, address.secure
         self.idle_work: deque[Callable[[], None]] = deque()
         self.lags, self.waits = Histogram(), Histogram()
         self.peak_connections = 0
         self._selector = selectors.DefaultSelector()
-        self._tls = ssl.create_default_context() if address.secure else None
-        self._addresses: list[tuple[socket.AddressFamily, tuple[Any, ...]]] = []
+        self._sockets = Sockets(address, self._selector, self._ready, self._finish)
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._active: set[Connection] = set()
@@ -96,7 +90,7 @@ class Loop:
         if exchange.reused:
             self._write_first(connection)
         else:
-            self._connect(connection)
+            self._sockets.connect(connection)
         return exchange
 
     def run(self, over: Callable[[], bool]) -> None:
@@ -152,75 +146,6 @@ class Loop:
                 self._finish(c, Problem.TOTAL_TIMEOUT, f"{limits.total_s:g} s")
             elif (now - c.last_ns) / 1e9 > limits.idle_s:
                 self._finish(c, Problem.IDLE_TIMEOUT, f"{limits.idle_s:g} s")
-
-    # Connecting.
-
-    def _connect(self, c: Connection) -> None:
-        try:
-            if not self._addresses:
-                found = socket.getaddrinfo(
-                    self.address.host, self.address.port, type=socket.SOCK_STREAM
-                )
-                self._addresses = [(family, where) for family, _, _, _, where in found]
-            family, where = self._addresses[c.attempt]
-            c.sock = socket.socket(family, socket.SOCK_STREAM)
-            c.sock.setblocking(False)
-            c.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = c.sock.connect_ex(where)
-        except socket.gaierror as error:
-            self._finish(c, Problem.DNS, error.strerror or str(error))
-            return
-        except OSError as error:
-            code = error.errno or errno.EIO
-        if code in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
-            assert c.sock is not None
-            self._selector.register(c.sock, _WRITE, lambda _: self._connected(c))
-        else:
-            self._not_connected(c, code)
-
-    def _connected(self, c: Connection) -> None:
-        assert c.sock is not None
-        if code := c.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self._not_connected(c, code)
-            return
-        if c.attempt:  # the next connection goes straight to what answered
-            self._addresses = self._addresses[c.attempt :] + self._addresses[: c.attempt]
-            c.attempt = 0
-        if self._tls is None:
-            self._ready(c)
-            return
-        self._selector.unregister(c.sock)
-        c.sock = self._tls.wrap_socket(
-            c.sock, server_hostname=self.address.host, do_handshake_on_connect=False
-        )
-        self._selector.register(c.sock, _WRITE, lambda _: self._shake_hands(c))
-        self._shake_hands(c)
-
-    def _not_connected(self, c: Connection, code: int) -> None:
-        self._drop_socket(c)
-        if code in _OUR_FAULT:
-            self._finish(c, Problem.CLIENT, os.strerror(code))
-        elif c.attempt + 1 < len(self._addresses):
-            c.attempt += 1
-            self._connect(c)
-        else:
-            self._finish(c, Problem.REFUSED, os.strerror(code))
-
-    def _shake_hands(self, c: Connection) -> None:
-        assert isinstance(c.sock, ssl.SSLSocket)
-        try:
-            c.sock.do_handshake()
-        except ssl.SSLWantReadError:
-            self._selector.modify(c.sock, _READ, lambda _: self._shake_hands(c))
-        except ssl.SSLWantWriteError:
-            self._selector.modify(c.sock, _WRITE, lambda _: self._shake_hands(c))
-        except ssl.SSLError as error:
-            reason = getattr(error, "verify_message", "") or error.reason or str(error)
-            self._finish(c, Problem.TLS, reason)
-        except OSError as error:
-            self._finish(c, Problem.TLS, error.strerror or str(error))
-        else:
-            self._ready(c)
 
     # Sending and receiving.
 
@@ -283,7 +208,7 @@ class Loop:
             if c.size > self.limits.max_bytes:
                 self._finish(c, Problem.TOO_LARGE, f"more than {self.limits.max_bytes} bytes")
                 return
-            if self._tls is None:
+            if not self._secure:
                 return  # what is left wakes the next poll; TLS keeps decoded bytes of its own
 
     def _over(self, c: Connection) -> None:
@@ -307,10 +232,10 @@ class Loop:
     def _send_again(self, c: Connection) -> None:
         """A server that does not keep connections, and closed this one without a word of it."""
         self.reuse = False
-        self._drop_socket(c)
+        self._sockets.drop(c)
         c.exchange.reused, c.exchange.resent = False, True
         c.exchange.connected_ns = 0
-        self._connect(c)
+        self._sockets.connect(c)
 
     def _finish(self, c: Connection, problem: Problem | None, detail: str = "") -> None:
         x = c.exchange
@@ -322,15 +247,8 @@ class Loop:
             self._close(c)
         c.done(x)
 
-    def _drop_socket(self, c: Connection) -> None:
-        if c.sock is not None:
-            with contextlib.suppress(KeyError, ValueError):
-                self._selector.unregister(c.sock)
-            c.sock.close()
-            c.sock = None
-
     def _close(self, c: Connection) -> None:
-        self._drop_socket(c)
+        self._sockets.drop(c)
         self._open.discard(c)
         if c in self._idle:
             self._idle.remove(c)

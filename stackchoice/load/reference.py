@@ -19,19 +19,26 @@ import selectors
 import socket
 import struct
 import sys
-import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter_ns
 from typing import Any
 
 from stackchoice.errors import EngineError
+from stackchoice.load.arrived import STAMP, arrival, unchunked
 from stackchoice.load.child import exit_with_parent
-from stackchoice.load.script import PROMPT_TOKENS, Fault, Script, Step, answer, plain
+from stackchoice.load.script import (
+    PROMPT_TOKENS,
+    Fault,
+    Script,
+    Step,
+    answer,
+    plain,
+    refusal,
+    whole_answer,
+)
 from stackchoice.load.ticking import wait_for
 
-#: SO_TIMESTAMPNS: the kernel's own time of arrival, so that waiting for this process counts.
-_STAMP = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
 #: Length of a body whose end is not known yet.
 _CHUNKED = 2**62
 _NO_LINGER = struct.pack("ii", 1, 0)
@@ -103,13 +110,13 @@ class ReferenceServer:
                 sock, _ = self._listener.accept()
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if _STAMP is not None:
-                    sock.setsockopt(socket.SOL_SOCKET, _STAMP, 1)
+                if STAMP is not None:
+                    sock.setsockopt(socket.SOL_SOCKET, STAMP, 1)
                 self._selector.register(sock, selectors.EVENT_READ, _Peer(sock))
 
     def _read(self, peer: _Peer) -> None:
         try:
-            if sys.platform == "win32" or _STAMP is None:
+            if sys.platform == "win32" or STAMP is None:
                 data, kernel = peer.sock.recv(2**18), None
             else:
                 data, kernel, _, _ = peer.sock.recvmsg(2**18, 64)
@@ -134,17 +141,17 @@ class ReferenceServer:
                 elif line.startswith(b"expect:") and len(peer.seen) == blank:
                     peer.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         if peer.need == _CHUNKED and peer.seen.endswith(b"\r\n0\r\n\r\n"):
-            peer.seen[peer.body :] = _unchunked(peer.seen[peer.body :])
+            peer.seen[peer.body :] = unchunked(peer.seen[peer.body :])
             peer.need = len(peer.seen)
         if len(peer.seen) >= peer.need:
-            peer.asked_ns = _arrival(kernel)
+            peer.asked_ns = arrival(kernel)
             head, body = bytes(peer.seen[: peer.body]), bytes(peer.seen[peer.body : peer.need])
             del peer.seen[: peer.need]
             peer.need = 0
             try:
                 self._asked_for(peer, head, body)
             except (ValueError, AttributeError, TypeError) as error:  # no request of this protocol
-                peer.steps, peer.fault, peer.log, peer.next = [_refusal(error)], None, {}, 0
+                peer.steps, peer.fault, peer.log, peer.next = [refusal(error)], None, {}, 0
                 self._later(peer)
 
     def _asked_for(self, peer: _Peer, head: bytes, body: bytes) -> None:
@@ -171,7 +178,7 @@ class ReferenceServer:
                 last = steps[-1].data.replace(PROMPT_TOKENS % 0, PROMPT_TOKENS % prompt)
                 peer.steps = [*steps[:-1], steps[-1]._replace(data=last)]
             else:
-                peer.steps = [_whole(script, steps, asked, prompt)]
+                peer.steps = [whole_answer(script, steps, asked, prompt)]
             peer.log = {"id": request.get("user"), "received_ns": peer.asked_ns, "sent": [],
                         "fault": peer.fault}  # fmt: skip
             self.truth.append(peer.log)
@@ -272,52 +279,6 @@ class ReferenceServer:
         if path == "/script":
             return plain(200, self.script.model_dump(mode="json"))
         return plain(404, {"error": {"message": "not here"}})
-
-
-def _whole(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:
-    """Answer a request that asked for no stream, when the last token would have come."""
-    count = min(script.tokens, asked)
-    message = {"role": "assistant", "content": "word " * count}
-    value = {"object": "chat.completion", "model": script.model, "choices": [{"index": 0,
-             "message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": prompt,
-             "completion_tokens": count}}  # fmt: skip
-    return Step(steps[-1].after_ns, plain(200, value), count)
-
-
-def _unchunked(body: bytearray) -> bytes:
-    """Join the chunks of a request's body."""
-    whole, at = [], 0
-    while size := int(body[at : (line := body.index(b"\r\n", at))].split(b";")[0], 16):
-        whole.append(body[line + 2 : line + 2 + size])
-        at = line + size + 4
-    return b"".join(whole)
-
-
-def _refusal(error: Exception) -> Step:
-    return Step(0, plain(400, {"error": {"message": f"not understood: {str(error)[:200]}"}}))
-
-
-def _arrival(kernel: list[tuple[int, int, bytes]] | None) -> int:
-    """Time of arrival in ``perf_counter_ns``, by the kernel's stamp where one came along."""
-    for _, kind, data in kernel or []:
-        if kind == _STAMP:
-            seconds, rest = struct.unpack("qq", data[:16])
-            now, wall = _both_clocks()
-            ago: int = wall - (seconds * 1_000_000_000 + rest)
-            if 0 <= ago < 10_000_000_000:  # a stepped wall clock is no use
-                return now - ago
-    return perf_counter_ns()
-
-
-def _both_clocks() -> tuple[int, int]:
-    """Read monotonic and wall clock as one; tried again when something came in between."""
-    best = (10**18, 0, 0)
-    for _ in range(5):
-        before, wall, after = perf_counter_ns(), time.time_ns(), perf_counter_ns()
-        best = min(best, (after - before, before, wall))
-        if best[0] < 2000:
-            break
-    return best[1], best[2]
 
 
 def serve(script: Script, port: int = 0) -> None:

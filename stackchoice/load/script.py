@@ -227,3 +227,18 @@ def _framed(body: list[Step], script: Script, frame: Any) -> list[Step]:
         steps.append(Step(s.after_ns - min(early, s.after_ns), data[:cut]))
         steps.append(Step(s.after_ns, data[cut:], s.tokens))
     return steps
+
+
+def whole_answer(script: Script, steps: list[Step], asked: int, prompt: int) -> Step:
+    """Answer a request that asked for no stream, when the last token would have come."""
+    count = min(script.tokens, asked)
+    message = {"role": "assistant", "content": "word " * count}
+    value = {"object": "chat.completion", "model": script.model, "choices": [{"index": 0,
+             "message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": prompt,
+             "completion_tokens": count}}  # fmt: skip
+    return Step(steps[-1].after_ns, plain(200, value), count)
+
+
+def refusal(error: Exception) -> Step:
+    """Answer what is no request of this protocol, at once."""
+    return Step(0, plain(400, {"error": {"message": f"not understood: {str(error)[:200]}"}}))

@@ -9,6 +9,7 @@ With one launch it is over repetitions, and says nothing of what the next launch
 import math
 import statistics
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from stackchoice.facts.datum import Evidence, Record
@@ -132,6 +133,7 @@ def gap(
     return Gap(**bounds, verdict=verdict, reason=why)
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t above the median, ``freedom`` at least 1.
 

@@ -4,21 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stackchoice.load.health import ClientHealth, ClientValidity, Floor
+from stackchoice.load.journal import Event
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import (
-    ClientHealth,
-    ClientValidity,
-    Failure,
-    Floor,
-    Repetition,
-    Sample,
-    Spread,
-    Usage,
-)
+from stackchoice.load.records import Failure, Repetition, Sample, Spread, Usage
 from stackchoice.load.rules import Rules
 from stackchoice.load.stats import Nested, nested
-
-Event = dict[str, Any]
 
 #: What to do where one process of this client is not enough.
 OUTGROWN = ", --runner aiperf (its workers take more than one core), or another machine"

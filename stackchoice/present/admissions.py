@@ -10,7 +10,8 @@ from stackchoice.choose.decision import Fit
 from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
-from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, Rows, finish, rows_axis
+from stackchoice.present.charts import INK, finish, rows_axis
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
 
 #: Fills of budgets, in lightness as well as hue.
 FILLS = ("#0b4f8a", "#e69f00", "#a9d5f2", "#c9ced4")

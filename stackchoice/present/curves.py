@@ -7,7 +7,8 @@ import altair as alt
 
 from stackchoice.choose.decision import Cost
 from stackchoice.present import text
-from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish
+from stackchoice.present.charts import INK, finish
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 
 #: Colours of the curves, in lightness as well as hue; dashes tell the ends of an interval apart.
 COLOURS = {"managed": "#0b4f8a", "owned": "#d55e00", "rented": "#5a636b"}

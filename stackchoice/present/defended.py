@@ -14,8 +14,9 @@ from stackchoice.choose.defend import Bar, Defence, Tornado, defended
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.present import text
-from stackchoice.present.charts import INK, ROWS, Built, Chart, Filled, finish, rows_axis
+from stackchoice.present.charts import INK, finish, rows_axis
 from stackchoice.present.controls import dropdown
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel

@@ -8,15 +8,19 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
 from stackchoice.facts.prices import Terms
+from stackchoice.present.form import SOURCE
 from stackchoice.scenario import NOBODY, Input, Preference, Scenario, scenario_inputs
 from stackchoice.scenario.words import label
 
 NOT_KNOWN = "not known"
 ORIGIN = "set in the notebook"
 ASSUMED = Evidence.ASSUMED.value
-RANGE = re.compile(r"(?:(?P<value>[^\s,]+)\s*,\s*)?(?P<low>\S+)\s+to\s+(?P<high>\S+)")
+#: A thousand with its separator, or a number with three decimals: nobody can tell.
+EITHER = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
+RANGE = re.compile(r"(?:(?P<value>[^\s,]+)\s*,\s+)?(?P<low>\S+)\s+to\s+(?P<high>\S+)")
 
 
 @dataclass(frozen=True)
@@ -134,10 +138,11 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
 
     An input that nobody stands behind counts as assumed, as it does in a file. Another model
     brings its own artifacts and presets; another model or machine makes a stated budget void.
+    ScenarioError where a number may be read in two ways.
     """
     tree = _tree(scenario)
     if path in scenario_inputs(scenario):
-        value = _value(text)
+        value = _value(path, text)
         if value is not None:
             by = {"answered_by": answered_by} if answered_by else {"evidence": ASSUMED}
             value |= {"from": ORIGIN, **by}
@@ -163,7 +168,7 @@ def _plain(field: Field, text: str) -> Any:
         return text == "yes"
     if empty and field.nothing:
         return None
-    return text if field.kind == "text" else _scalar(text)
+    return text if field.kind == "text" else _scalar(field.path, text)
 
 
 def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> Scenario:
@@ -185,21 +190,31 @@ def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> S
     title = name + (f" on {places[0].count} x {machine}" if places else "")
     title += f" for {users} users" if users != NOT_KNOWN else ""
     told = f"Changed in the notebook, from the case {start.title!r}: {', '.join(changed)}."
+    if start.candidates.stated_budget and not scenario.candidates.stated_budget:
+        told += " The memory budget stated there is left out: it was of that model and machine."
     return scenario.model_copy(update={"title": title[:200], "situation": told})
 
 
-def _value(text: str) -> dict[str, Any] | None:
+def _value(path: str, text: str) -> dict[str, Any] | None:
     text = text.strip()
     if text.lower() in ("", NOT_KNOWN):
         return None
     if text in ("yes", "no"):
         return {"value": text == "yes"}
     if span := RANGE.fullmatch(text):
-        return {key: _scalar(part) for key, part in span.groupdict().items() if part}
-    return {"value": _scalar(text)}
+        return {key: _scalar(path, part) for key, part in span.groupdict().items() if part}
+    return {"value": _scalar(path, text)}
 
 
-def _scalar(text: str) -> int | float | str:
+def _scalar(path: str, text: str) -> int | float | str:
+    if EITHER.fullmatch(text):
+        whole, decimals = re.sub(r"[.,]", "", text), re.split(r"[.,]", text)
+        less = f"{decimals[0]}.{decimals[1].rstrip('0')}".rstrip(".")
+        less = f"{less}0" if EITHER.fullmatch(less) else less
+        or_less = f" or {less}" if len(decimals) == 2 else ""
+        raise ScenarioError(
+            f"{SOURCE}: {path}: {text!r} can be read in two ways; write {whole}{or_less}"
+        )
     for cast in (int, float):
         try:
             return cast(text)
@@ -209,7 +224,8 @@ def _scalar(text: str) -> int | float | str:
 
 
 def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
+    text = f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
+    return f"{text}0" if EITHER.fullmatch(text) else text
 
 
 def _tree(scenario: Scenario) -> dict[str, Any]:

@@ -8,13 +8,15 @@ import ipywidgets
 
 from stackchoice.present.controls import error_html
 from stackchoice.present.keys import keys_stay
-from stackchoice.scenario.words import label
+from stackchoice.scenario.words import LABELS, label
 
 #: As wide as the field above it, however long its text is.
 BELOW = ipywidgets.Layout(width="0", min_width="100%", margin="0")
 #: What the file reader calls a form, which nobody who looks at it needs to be told.
 SOURCE = "panel"
-AT = re.compile(rf"^{SOURCE}: ([\w.]+?)(?:\.value)?: ")
+SECTIONS = "|".join(sorted({path.partition(".")[0] for path in LABELS}))
+#: How an error begins: with a form or a scenario by its name, and an input as a file has it.
+AT = re.compile(rf"^[a-z0-9-]+: ((?:{SECTIONS})(?:\.\w+?)*)(?:\.value)?(: | )")
 ROW = ipywidgets.Layout(flex_flow="row wrap")
 
 
@@ -69,7 +71,7 @@ class Form:
 
     def refuse(self, error: str, beside: str = "") -> None:
         """Say what was refused, or that nothing was: an empty text."""
-        said = AT.sub(lambda at: f"{label(at[1])}: ", error)
+        said = AT.sub(lambda at: f"{label(at[1])}{at[2]}", error)
         self.say(error_html(said) if said else "", beside)
 
     def settle(self, values: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> None:

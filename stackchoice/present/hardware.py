@@ -12,18 +12,8 @@ from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
-from stackchoice.present.charts import (
-    BAR,
-    INK,
-    ROWS,
-    Built,
-    Chart,
-    Filled,
-    Rows,
-    finish,
-    memory_chart,
-    rows_axis,
-)
+from stackchoice.present.charts import BAR, INK, finish, memory_chart, rows_axis
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
 

@@ -1,4 +1,4 @@
-"""What the fields of a form need of the page: their keys, and what is said of them.
+"""What the fields of a form need of the page: their keys, their whole labels, what is said of them.
 
 JupyterLab takes letters and arrows for cells unless text is being typed: in a focused dropdown
 "x" would cut the cell and an arrow leave it. Its command registry leaves alone what says so.
@@ -29,6 +29,11 @@ class Keys(anywidget.AnyWidget):
         });
       },
     };
+    """
+    _css = """
+    .sc-field .widget-label {
+      height: auto; white-space: normal; line-height: 1.1; align-self: center;
+    }
     """
 
 

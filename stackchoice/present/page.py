@@ -14,7 +14,8 @@ from markupsafe import Markup
 from stackchoice.facts import Facts, load_facts, told
 from stackchoice.facts.told import Why
 from stackchoice.load.untrusted import visible
-from stackchoice.present import charts, text
+from stackchoice.present import text
+from stackchoice.present.drawing import LONGEST, Chart, frame_of, rows_of, to_svg
 from stackchoice.scenario import Scenario
 from stackchoice.scenario.words import label
 from stackchoice.why import explain
@@ -29,7 +30,7 @@ FILTERS = (
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.
-Drawn = tuple[charts.Chart, str]
+Drawn = tuple[Chart, str]
 
 #: A figure whose picture is still to be drawn.
 BARE = re.compile(r'(<figure role="img" aria-label="[^"]*">)(?=</figure>)')
@@ -65,13 +66,13 @@ class Section:
 class Picture:
     """A chart in a notebook, with its text and, one click away, its numbers as a pandas frame."""
 
-    chart: charts.Chart
+    chart: Chart
     spoken: str
 
     @property
     def frame(self) -> pd.DataFrame:
         """The numbers that the chart draws."""
-        return charts.frame_of(self.chart)
+        return frame_of(self.chart)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return section("picture", drawn=(self.chart, self.spoken))._repr_mimebundle_()
@@ -130,7 +131,7 @@ def environment() -> Environment:
 
 def _plain(value: Any) -> Any:
     """Put out text of anybody's without control and direction marks, which HTML leaves alone."""
-    return value if isinstance(value, Markup) else visible(str(value), charts.LONGEST)
+    return value if isinstance(value, Markup) else visible(str(value), LONGEST)
 
 
 def render(template: str, /, **context: Any) -> str:
@@ -155,11 +156,11 @@ def page_section(template: str, /, **context: Any) -> Section:
     drawn: list[Drawn] = []
 
     def figure(one: Drawn) -> Markup:
-        if not charts.rows_of(one[0]):  # nothing to draw, and no scale has ends
-            return Markup("<p>{}</p>").format(visible(one[1], charts.LONGEST))
+        if not rows_of(one[0]):  # nothing to draw, and no scale has ends
+            return Markup("<p>{}</p>").format(visible(one[1], LONGEST))
         drawn.append(one)
         opening = Markup('<figure role="img" aria-label="{}"></figure>')
-        return opening.format(visible(one[1], charts.LONGEST)) + numbers_of(one)
+        return opening.format(visible(one[1], LONGEST)) + numbers_of(one)
 
     return Section(template, render(template, figure=figure, **context), tuple(drawn))
 
@@ -175,14 +176,14 @@ def drawing(drawn: Drawn) -> Markup:
 
     A page reads the label of the figure around it; a PDF takes the title of the drawing.
     """
-    opening, inner = visible(charts.to_svg(drawn[0]), 2**24).split(">", 1)
+    opening, inner = visible(to_svg(drawn[0]), 2**24).split(">", 1)
     shell = Markup('{} aria-hidden="true"><title>{}</title>{}')
-    return shell.format(Markup(opening), visible(drawn[1], charts.LONGEST), Markup(inner))
+    return shell.format(Markup(opening), visible(drawn[1], LONGEST), Markup(inner))
 
 
 def numbers_of(drawn: Drawn) -> Markup:
     """Return the numbers of a chart as a table that unfolds."""
-    rows = charts.rows_of(drawn[0])
+    rows = rows_of(drawn[0])
     return Markup(render("numbers", columns=list(rows[0]), rows=[row.values() for row in rows]))
 
 

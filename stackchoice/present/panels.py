@@ -214,7 +214,7 @@ def _amount(text: str, what: str) -> float | None:
     if _known(text) is None:
         return None
     try:
-        value = float(text.strip().replace(",", ""))
+        value = float(text)
     except ValueError:
         value = math.nan
     if not 0 < value <= MOST:

@@ -4,7 +4,8 @@ from typing import Any
 
 from stackchoice.choose import Decision
 from stackchoice.present import text
-from stackchoice.present.charts import INK, Chart, stacked
+from stackchoice.present.charts import INK, stacked
+from stackchoice.present.drawing import Chart
 
 PHASES = {"prefill": ("prefill_s", "#0b4f8a", "#ffffff"), "decode": ("decode_s", "#a9d5f2", INK)}
 RESOURCES = {

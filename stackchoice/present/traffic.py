@@ -12,7 +12,8 @@ from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.fit import launch
 from stackchoice.fit.prefix import Hit, reuse_rule
 from stackchoice.present import text
-from stackchoice.present.charts import BAR, INK, ROWS, Built, Chart, Filled, finish, rows_axis
+from stackchoice.present.charts import BAR, INK, finish, rows_axis
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.present.shape import shape_context
 from stackchoice.scenario.preset import preset_inputs

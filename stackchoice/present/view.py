@@ -14,7 +14,7 @@ import anywidget
 import traitlets
 import vl_convert
 
-from stackchoice.present.charts import filled
+from stackchoice.present.drawing import filled
 from stackchoice.present.page import Section
 
 

@@ -18,9 +18,6 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.write import text_at
 from stackchoice.present.controls import (
-    LAYOUT,
-    STYLE,
-    dropdown,
     saved_html,
     status_html,
     text_field,
@@ -30,13 +27,12 @@ from stackchoice.present.fields import (
     FIELDS,
     FIRST,
     GROUPS,
-    NOT_KNOWN,
-    Field,
     described,
     shown,
     written,
 )
 from stackchoice.present.form import ROW, SOURCE, Form
+from stackchoice.present.inputs import control, weights
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
@@ -89,7 +85,7 @@ class ScenarioPanel(ipywidgets.VBox):
         self._start, self._title = scenario, ""
         self.scenario, self.decision = scenario, decide(scenario, facts)
         self.answered_by = text_field("Answered by (name)", "")
-        self.fields = {field.path: _field(field, scenario, facts) for field in FIELDS.values()}
+        self.fields = {field.path: control(field, scenario, facts) for field in FIELDS.values()}
         self.path = text_field("Save to", str(save_to or f"my-{scenario.name}.yaml"))
         self.other = text_field("Compare with (name or path)", scenario.name)
         self.form = Form(self.fields, self.set, {PATH: self.path, OTHER: self.other})
@@ -110,10 +106,10 @@ class ScenarioPanel(ipywidgets.VBox):
 
     def set(self, path: str, text: str) -> None:
         """Put a value into one input, exactly as typing it does."""
-        tree = written(self.scenario, path, text, self.answered_by.value.strip())
-        if self.keep:
-            tree["name"] = self._name
         try:
+            tree = written(self.scenario, path, text, self.answered_by.value.strip())
+            if self.keep:
+                tree["name"] = self._name
             scenario = self._described(parse_scenario(tree, SOURCE), titled=path == "title")
             decision = decide(scenario, self.facts)
         except StackchoiceError as error:
@@ -259,7 +255,7 @@ class ScenarioPanel(ipywidgets.VBox):
     def _show(self, changed: str = "") -> None:
         """Make every field, the places beside them and the result say what stands."""
         values = {path: shown(self.scenario, path) for path in self.fields}
-        self.form.settle(values, {"model.artifacts": _weights(self.scenario, self.facts)})
+        self.form.settle(values, {"model.artifacts": weights(self.scenario, self.facts)})
         self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 
@@ -282,36 +278,3 @@ class ScenarioPanel(ipywidgets.VBox):
         doing = [self.answered_by, self.form.boxes[PATH], self.save_button, self.reload_button,
                  self.report_button, self.form.boxes[OTHER], self.compare_button]  # fmt: skip
         return [self.form.row(*FIRST), self.more_button, rest, ipywidgets.HBox(doing, layout=ROW)]
-
-
-def _field(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget:
-    value = shown(scenario, field.path)
-    if field.kind in ("count", "text"):
-        return text_field(field.label, value)
-    if field.kind in ("number", "name", "names"):
-        return ipywidgets.Combobox(
-            value=value, options=field.choices or (NOT_KNOWN,), ensure_option=False,
-            description=field.label, style=STYLE, layout=LAYOUT, continuous_update=False,
-        )  # fmt: skip
-    if field.path == "model.artifacts":
-        return dropdown(field.label, _weights(scenario, facts), value)
-    return dropdown(field.label, _choices(field, facts, value), value)
-
-
-def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
-    if field.path == "model.id":
-        return [(model.name, model.id) for model in facts.models.values()]
-    if field.path == "candidates.machines.0.id":
-        none = [] if value else [("none", "")]
-        return [*none, *((machine.name, machine.id) for machine in facts.machines.values())]
-    names = field.choices or ("yes", "no", NOT_KNOWN)
-    return [(name, name) for name in names]
-
-
-def _weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:
-    """Return the published weights of the scenario's model, and what its file already names."""
-    model = facts.models.get(scenario.model.id)
-    each = [(f"{a.label}: {a.id}", a.id) for a in model.artifacts] if model else []
-    named = shown(scenario, "model.artifacts")
-    several = [] if named in ("", *(name for _, name in each)) else [(named, named)]
-    return [("any; the most precise that fits", ""), *each, *several]

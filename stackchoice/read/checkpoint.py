@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from stackchoice.read.bounded import (
     read_start,
     refuse,
 )
+from stackchoice.read.folder import SPLIT, gguf_models, listing, names_of, snapshot
 
 #: Files beside the config that may declare quantisation, and the key of the declaration in each.
 SIDE_FILES = {
@@ -33,9 +33,6 @@ INDEXES = ("model.safetensors.index.json", "pytorch_model.safetensors.index.json
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
 #: Weights that only running code can read; they are named and left alone.
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")
-#: Entries of a folder that are looked at.
-MAX_ENTRIES = 50_000
-SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})\.gguf$")
 CHUNK = 2**20
 
 
@@ -100,7 +97,7 @@ def open_checkpoint(path: Path, facts: Facts) -> Checkpoint:
     if not os.path.exists(path):
         refuse(path, "no such file or folder", "name a folder of a checkpoint or one of its files")
     if os.path.isdir(path):
-        return _folder(_snapshot(path), facts)
+        return _folder(snapshot(path), facts)
     file_size(path)
     if path.suffix == ".gguf" or read_start(path, 4) == gguf.MAGIC:  # Ollama's have no suffix
         return _gguf(path, facts)
@@ -111,40 +108,11 @@ def open_checkpoint(path: Path, facts: Facts) -> Checkpoint:
     refuse(path, "is no folder, .gguf, .safetensors or .json file", "name one of these")
 
 
-def _snapshot(folder: Path) -> Path:
-    """Return the revision to read where a model's folder of the hub cache is named."""
-    revisions = folder / "snapshots"
-    if not revisions.is_dir() or (folder / "config.json").exists():
-        return folder
-    names = [n for n in _listing(revisions) if (revisions / n).is_dir()]
-    main = folder / "refs" / "main"
-    chosen = read_start(main, 100).decode("ascii", "replace").strip() if main.is_file() else ""
-    if chosen in names:
-        return revisions / chosen
-    if len(names) == 1:
-        return revisions / names[0]
-    refuse(folder, f"holds {len(names)} revisions and no refs/main that names one of them",
-           "name one of the folders in snapshots/")  # fmt: skip
-
-
-def _listing(folder: Path) -> list[str]:
-    names = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                names.append(entry.name)
-                if len(names) > MAX_ENTRIES:
-                    refuse(folder, f"has more than {MAX_ENTRIES:,} entries", "name the model's own")
-    except OSError as error:
-        refuse(folder, f"cannot be listed ({error.strerror})", "check the rights of the folder")
-    return sorted(names)
-
-
 def _folder(folder: Path, facts: Facts, only: Path | None = None) -> Checkpoint:
-    names = _listing(folder)
-    found = Checkpoint(path=only or folder, format="config", names=_names(folder, only))
+    names = listing(folder)
+    found = Checkpoint(path=only or folder, format="config", names=names_of(folder, only))
     shards = [n for n in names if n.endswith(".safetensors")]
-    if only is None and not shards and (ggufs := _models(names)):
+    if only is None and not shards and (ggufs := gguf_models(names)):
         if len(ggufs) > 1:
             refuse(folder, f"holds {len(ggufs)} GGUF models ({', '.join(ggufs[:4])}, …)",
                    "name one of the files")  # fmt: skip
@@ -173,20 +141,6 @@ def _folder(folder: Path, facts: Facts, only: Path | None = None) -> Checkpoint:
         refuse(folder, "holds no config.json, no safetensors and no GGUF file",
                "name the folder of a checkpoint")  # fmt: skip
     return found
-
-
-def _names(folder: Path, only: Path | None) -> list[str]:
-    """Names a checkpoint goes by: of its file, its folder, its repository in a cache."""
-    try:
-        resolved = folder.resolve()
-    except (OSError, RuntimeError):
-        resolved = folder
-    names = [only.stem] if only else []
-    if resolved.parent.name == "snapshots":
-        names.append(resolved.parent.parent.name.replace("models--", "", 1).replace("--", "/"))
-    else:
-        names.append(resolved.name)
-    return names
 
 
 def _small_files(found: Checkpoint, folder: Path, names: list[str]) -> None:
@@ -260,18 +214,6 @@ def _lone(path: Path) -> Checkpoint:
     return found
 
 
-def _models(names: list[str]) -> list[str]:
-    """Return the GGUF models of a folder: one name for a split set, towers left out."""
-    models = []
-    for name in names:
-        split = SPLIT.match(name)
-        later = split is not None and int(split.group(2)) > 1
-        tower = name.lower().startswith(("mmproj", "mm-proj"))
-        if name.endswith(".gguf") and not later and not tower:
-            models.append(name)
-    return models
-
-
 def _gguf(path: Path, facts: Facts, folder: Path | None = None) -> Checkpoint:
     types = facts.quant_formats.ggml_by_number
     place = member(path.parent, path.name, "the folder")
@@ -291,7 +233,7 @@ def _gguf(path: Path, facts: Facts, folder: Path | None = None) -> Checkpoint:
         header = gguf.read_header(place, types)
         found.gguf.append(header)
         found.digests[name] = (header.file_bytes, header.sha256)
-    towers = [n for n in _listing(path.parent) if n.lower().startswith(("mmproj", "mm-proj"))]
+    towers = [n for n in listing(path.parent) if n.lower().startswith(("mmproj", "mm-proj"))]
     for name in towers if folder else []:
         if name.endswith(".gguf"):
             header = gguf.read_header(member(path.parent, name, "the folder"), types)

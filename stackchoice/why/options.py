@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from stackchoice.choose.decide import options
 from stackchoice.choose.decision import Option
-from stackchoice.choose.judge import Check, first_failure
+from stackchoice.choose.judge import Check, Cites, first_failure
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import seller_checks
+from stackchoice.choose.options import options
 from stackchoice.choose.recommend import KEEP
 from stackchoice.choose.selfhosted import Judged
 from stackchoice.choose.site import Site
@@ -41,10 +41,7 @@ def told(at: Decided) -> Whys:
 def _out(at: Decided, option: Option, own: Judged | None, asked: list[Check] | None) -> Why:
     work = Working()
     failed = own.failed if own else first_failure(asked)[0] if asked else None
-    for words, known in failed[2] if failed else ():
-        work.fact(words, known.value, "", known)
-    if option.question == "constraints" and option.name == MANAGED:
-        at.said(work, "constraints.data_may_leave")
+    _cited(at, work, failed[2] if failed else ())
     return work.why(
         f"{option.name} is out: {option.reason}", OUT,
         work.facts[0].evidence if len(work.facts) == 1 else None,
@@ -54,17 +51,24 @@ def _out(at: Decided, option: Option, own: Judged | None, asked: list[Check] | N
 
 def _kept(at: Decided, option: Option, own: Judged | None, asked: list[Check]) -> Why:
     work = Working()
-    notes = list(_asked(work, own.checks() if own else asked))
+    notes = list(_asked(at, work, own.checks() if own else asked))
     if own and own.site:
         _figures(work, own.site)
-    if option.name == MANAGED:
-        at.said(work, "constraints.data_may_leave")
     return work.why(
         f"{option.name}: {option.status}", KEPT, option.evidence, [*notes, *_behind(at, option)]
     )
 
 
-def _asked(work: Working, checks: Iterable[Check]) -> Iterator[str]:
+def _cited(at: Decided, work: Working, cites: Cites) -> None:
+    """Take what one check looked at into the facts: from the fact base, or from the scenario."""
+    for one in cites:
+        if isinstance(one, str):
+            at.said(work, one)
+        else:
+            work.fact(one[0], one[1].value, "", one[1])
+
+
+def _asked(at: Decided, work: Working, checks: Iterable[Check]) -> Iterator[str]:
     """Take what the checks looked at into the facts, and tell of each question how it went."""
     held = dict[str, list[bool | None]]()
     unknown = dict[str, list[str]]()
@@ -72,8 +76,7 @@ def _asked(work: Working, checks: Iterable[Check]) -> Iterator[str]:
         held.setdefault(question, []).append(holds)
         if holds is None:
             unknown.setdefault(question, []).append(text)
-        for words, known in cites[0] if cites else ():
-            work.fact(words, known.value, "", known)
+        _cited(at, work, cites[0] if cites else ())
     for asked, answers in held.items():
         missing = unknown.get(asked, [])
         stands = f"{asked}: {len(answers)} asked, {len(answers) - len(missing)} hold, none fails"

@@ -9,8 +9,9 @@ from stackchoice.facts.told import Told, Working
 from stackchoice.fit import request_seconds
 from stackchoice.fit.measured import calibrated_factors
 from stackchoice.fit.rates import RATES
+from stackchoice.fit.replica import full_rate
 from stackchoice.fit.runs import Run
-from stackchoice.fit.speed import at_level, efficiency, full_rate
+from stackchoice.fit.speed import at_level, efficiency
 from stackchoice.fit.stream import stream_runs
 from stackchoice.why.case import Decided, Whys
 

@@ -1,0 +1,79 @@
+"""Which harness wrote a result file, told by what is in it."""
+
+import json
+from typing import Any
+
+from stackchoice.errors import InputError
+from stackchoice.facts.yaml import shown
+from stackchoice.importers import aiperf, guidellm, llamabench, serving
+from stackchoice.importers.run import Run
+from stackchoice.importers.values import rows
+from stackchoice.load.untrusted import parse_json
+
+ACCEPTED = (
+    "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
+    "AIPerf (profile_export_aiperf.json, profile_export.jsonl, profile_export_raw.jsonl)",
+    "llama-bench (JSON, JSONL, CSV, Markdown)",
+)  # fmt: skip
+
+
+def read_runs(text: str, name: str) -> list[Run]:
+    """Read every run of a text, whichever of the known formats it has.
+
+    InputError where it has none.
+    """
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        tree = None
+    if isinstance(tree, dict):
+        found = _objects([tree], name)
+    elif isinstance(tree, list):
+        found = _objects(rows(tree), name)
+    else:
+        found = _objects(_lines(text), name) or _table(text)
+    if not found:
+        raise InputError(
+            f"{shown(name)}: no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"
+        )
+    return found
+
+
+def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
+    if not trees:
+        return []
+    first = trees[0]
+    if str(first.get("format", "")).startswith("stackchoice-passport/"):
+        raise InputError(f"{shown(name)}: is a passport already; give it to `stackchoice compare`")
+    if all(map(llamabench.is_llamabench, trees)):
+        return llamabench.read_tests(trees)
+    if all(map(aiperf.is_aiperf_raw, trees)):
+        return [aiperf.read_raw(trees)]
+    if all(map(aiperf.is_aiperf_record, trees)):
+        return [aiperf.read_records(trees)]
+    if len(trees) == 1 and guidellm.is_guidellm(first):
+        return guidellm.read_guidellm(first)
+    found = []
+    for tree in trees:
+        if aiperf.is_aiperf(tree):
+            found.append(aiperf.read_summary(tree))
+        elif serving.is_sglang(tree):
+            found.append(serving.read_serving(tree, "sglang-bench"))
+        elif serving.is_vllm(tree):
+            found.append(serving.read_serving(tree, "vllm-bench"))
+        else:
+            return []
+    return found
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    """Return the objects of JSON lines; nothing where a line is none."""
+    found = [parse_json(line) for line in text.splitlines() if line.strip()]
+    return [] if None in found else [row for row in found if row is not None]
+
+
+def _table(text: str) -> list[Run]:
+    head = text.lstrip("\ufeff \n").split("\n", 1)[0]
+    if "avg_ts" in head and "n_prompt" in head:
+        return llamabench.read_tests(llamabench.read_csv(text))
+    return llamabench.read_tests(llamabench.read_markdown(text))
