@@ -447,7 +447,7 @@ def test_the_embedded_engine_writes_a_log_that_is_read(memory):
         )  # fmt: skip
         with urllib.request.urlopen(request, timeout=60) as answer:
             used = json.load(answer)["usage"]
-        text = engine.log_tail(10_000)
+    text = engine.log_tail(10_000)  # whole by now: timings are printed after the answer
     reading = read_lines(text.splitlines(), memory)
     (boot,) = reading.boots
     assert boot.engine == "llama.cpp"
