@@ -1,6 +1,7 @@
 """Where the notebooks are: in a checkout they are edited in place, else copied out first."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from stackchoice.errors import ReportError
@@ -47,6 +48,33 @@ def notebooks_to_edit(folder: Path | None = None) -> Path:
             f"{target}: cannot be written ({error.strerror}); name another folder"
         ) from None
     return target
+
+
+def trust_shipped(folder: Path, data_dir: str | None = None) -> None:
+    """Sign the solutions in a folder that are as shipped, so that their stored pictures are shown.
+
+    JupyterLab strips the pictures of notebooks that nobody signed and leaves their words in a row.
+    Where no signature can be kept, that is all that is lost.
+
+    Parameters
+    ----------
+    folder
+        What :func:`notebooks_to_edit` returned.
+    data_dir
+        Where signatures are kept; the place of the user's Jupyter when not given.
+    """
+    from jupyter_core.paths import jupyter_data_dir
+    from nbformat import reads
+    from nbformat.sign import NotebookNotary
+
+    kept = data_dir or jupyter_data_dir()
+    with suppress(OSError):
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        notary = NotebookNotary(data_dir=kept)
+        for shipped in (notebooks_dir() / "workshop" / "solutions").glob("*.ipynb"):
+            ours, copy = shipped.read_text("utf-8"), folder / shipped.relative_to(notebooks_dir())
+            if copy.is_file() and copy.read_text("utf-8") == ours:
+                notary.sign(reads(ours, as_version=4))
 
 
 def lab_environment() -> dict[str, str]:

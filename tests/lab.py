@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit
+from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit, trust_shipped
 
 CHROMIUM = shutil.which("chromium")
 #: Nothing but this machine can be reached: the proxy of every other host is a closed port.
@@ -196,6 +196,7 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
     """Serve a copy of the notebooks; everything the server keeps lies in ``folder``."""
     root = notebooks_to_edit(folder / "notebooks")
     kinds = {f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    trust_shipped(root, kinds["JUPYTER_DATA_DIR"])
     proxies = {f"{scheme}_proxy": f"http://{NOWHERE}" for scheme in ("http", "https")}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

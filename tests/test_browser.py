@@ -321,6 +321,14 @@ def test_report_notebook_takes_a_name_and_keeps_it(notebook):
         assert notebook.page.locator("h1", has_text=load_scenario("apple-one-user").title).count()
 
 
+def test_a_solution_is_shown_with_its_pictures_before_anything_runs(browser, lab):
+    """JupyterLab strips the pictures of notebooks that nobody signed."""
+    with lab.open(browser, "workshop/solutions/02_memory.ipynb") as opened:
+        opened.page.wait_for_function(jupyter.READY)
+        opened.page.evaluate(jupyter.ALL_CELLS)
+        opened.page.locator(".jp-OutputArea-output figure svg").first.wait_for()
+
+
 @opens("workshop/02_memory.ipynb")
 def test_a_lesson_answers_what_is_typed(notebook):
     assert barred(notebook.page, OUTPUTS) == []

@@ -57,7 +57,8 @@ def nobody_sells(case: Case) -> Candidate:
             option=OPTION, status="eliminated", question="constraints",
             reason=f"no seller is a candidate{rest}",
         )  # fmt: skip
-    whom = "any seller" if wanted == "any" else ", ".join(wanted)
+    sellers = case.facts.sellers
+    whom = "any seller" if wanted == "any" else ", ".join(sellers[id].name for id in wanted)
     rest = f"{others} others there sell it" if others else "whether others sell it is unknown"
     return Candidate(
         option=OPTION, status="eliminated", question="workload shape",

@@ -18,9 +18,10 @@ def lab_command(
 ) -> None:
     """Open the notebooks in JupyterLab."""
     from stackchoice.facts.yaml import shown_lines
-    from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit
+    from stackchoice.notebooks import LAB, lab_environment, notebooks_to_edit, trust_shipped
 
     where = notebooks_to_edit(folder)
+    trust_shipped(where)
     print(shown_lines(f"notebooks in {where}"))
     raise SystemExit(subprocess.call([sys.executable, *LAB, str(where)], env=lab_environment()))
 
