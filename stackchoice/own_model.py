@@ -62,7 +62,8 @@ def own_model(
         raise InputError(
             f"{shown(str(path))}: {unknown or 'holds no config.json'}; name a folder that has one"
         )
-    id_ = name or next(iter(found.names), path.stem)
+    named = sorted(found.names, key=lambda known: "/" not in known)  # a repository's name first
+    id_ = name or next(iter(named), path.stem)
     source = Source(
         title=f"{shown(id_, 200)}, files read here", as_of=today.isoformat(),
         note=f"manifest sha256 {found.manifest_sha256}",
@@ -73,7 +74,7 @@ def own_model(
         id=id_, name=id_.rpartition("/")[2], licence=Datum[str](),
         config=_said(config, source),
         parameters=_counted(counts.total if counts else None, source),
-        active_parameters=_counted(counts.decode_active if counts else None, source),
+        active_parameters=_counted(_active(counts), source),
         context_tokens=_said(found.architecture.context_tokens, source),
         modalities=_said(_modalities(found), source),
         artifacts=[_artifact(id_, found, counts, weights, source)],
@@ -87,7 +88,7 @@ def save_own_model(model: Model, folder: Path | str) -> Path:
     """
     path = Path(folder) / "models" / f"{re.sub(r'[^A-Za-z0-9._-]+', '--', model.id)[:100]}.yaml"
     if path.exists():
-        raise FactsError(f"{path}: is there already; edit it, remove it, or give another --name")
+        raise FactsError(f"{path}: is there already; edit it, or remove it to write it anew")
     source = model.config.source
     told = model.model_dump(mode="json", exclude_defaults=True)
     tree = {
@@ -130,6 +131,11 @@ def _counted(value: int | None, source: Source, note: str = COUNTED) -> Datum[in
     if not value:
         return Datum[int]()
     return Datum[int](value=value, evidence=Evidence.COMPUTED, source=source, note=note)
+
+
+def _active(counts: Parameters | None) -> int | None:
+    """All parameters of a dense model; of a mixture those that a decoded token runs through."""
+    return counts and (counts.decode_active if counts.routed else counts.total)
 
 
 def _modalities(found: Inspection) -> list[str]:
