@@ -135,7 +135,9 @@ def _counted(value: int | None, source: Source, note: str = COUNTED) -> Datum[in
 
 def _active(counts: Parameters | None) -> int | None:
     """All parameters of a dense model; of a mixture those that a decoded token runs through."""
-    return counts and (counts.decode_active if counts.routed else counts.total)
+    if counts is None:
+        return None
+    return counts.decode_active if counts.routed else counts.total
 
 
 def _modalities(found: Inspection) -> list[str]:
