@@ -59,7 +59,7 @@ ALL_CELLS = """() => {
   const {content} = window.jupyterapp.shell.currentWidget;
   content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
 }"""
-#: What is wider than its place or scrolls sideways, labels that are cut, text below a size.
+#: What of the outputs is wider than its place or scrolls sideways, labels that are cut, small text.
 UNREADABLE = """least => {
   const found = [], said = e => (e.textContent ?? '').trim().slice(0, 60);
   for (const output of document.querySelectorAll('.jp-OutputArea-output')) {
@@ -208,7 +208,7 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
                 "--expose-app-in-browser", f"--ServerApp.port={address.rpartition(':')[2]}",
                 "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}",
             ],
-            env={**lab_environment(), **kinds, **proxies, "no_proxy": "127.0.0.1,localhost",
+            env={**lab_environment(root), **kinds, **proxies, "no_proxy": "127.0.0.1,localhost",
                  "PYTHONPATH": str(Path(__file__).parents[1])},
             stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts import load_facts
-from stackchoice.fit.admission import launch
+from stackchoice.fit.admission import admit, launch
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.packed import common_size
 from stackchoice.fit.release import read_release
@@ -519,3 +519,45 @@ def test_the_mode_of_states_follows_prefix_caching(release, settings, copies):
             vllm.plan(asked)
     else:
         assert next(g.fixed_blocks for g in vllm.plan(asked).groups if g.kind == "state") == copies
+
+
+def test_printed_pools_of_starts_read_in_november():
+    """Two decimals of memory and the pool that was printed with them, from public starts.
+
+    The pages: mitchross/talos-argocd-proxmox#1995 (2026-08-16), and
+    issues 49064 (RX 7900 XT, 2026-09-03) and 40691 (1,487 blocks by its concurrency, 2026-04-23).
+    """
+    caching = {"enable_prefix_caching": True}
+    assert 302_921 in printed("0.26.0", HYBRID, 4.99, 131_072, "fp8", tp=2, **caching)
+    assert 123_399 in printed("0.23.1", HYBRID, 3.86, 122_633, "bf16", tp=2)
+    plan = vllm.plan(ask("vllm", "0.19.0", HYBRID, settings={"max_model_len": 32_768}))
+    assert round(plan.concurrency(1487, 32_768), 2) == 33.04
+    assert plan.printed_tokens(1487, 32_768) == 290_864
+
+
+@pytest.mark.parametrize(("memory_gib", "release", "settings", "most"), [
+    (3.86, "0.23.1", {}, 161),
+    (3.86, "0.23.1", {"max_num_seqs": 161}, None),
+    (3.86, "0.23.1", {"enforce_eager": True}, None),
+    (3.86, "0.19.0", {}, None),
+    (12.0, "0.23.1", {}, None),
+])  # fmt: skip
+def test_the_requests_of_a_default_need_a_block_of_state_each(memory_gib, release, settings, most):
+    """2 x RX 7900 XT: 256 by default, 161 blocks, refused (vLLM issue 49064, 2026-09-03)."""
+    found = admit(
+        "vllm", release, HYBRID, pool_bytes=int(memory_gib * GIB), context_tokens=122_633, tp=2,
+        device=load_facts().machines["rx7900xt"], settings=settings,
+    )  # fmt: skip
+    assert found.most_requests == most
+
+
+def test_a_card_of_70_gib_asks_for_more_requests():
+    """The default is 1,024 there: 969 blocks of an H100 refuse it (vLLM issue 49064)."""
+    machines, found = load_facts().machines, {}
+    for name in ("h100_sxm", "a100_80_sxm"):
+        plan = vllm.plan(ask("vllm", "0.28.0", HYBRID))
+        found[name] = admit(
+            "vllm", "0.28.0", HYBRID, pool_bytes=969 * plan.block_bytes, context_tokens=132_000,
+            device=machines[name],
+        ).most_requests  # fmt: skip
+    assert found == {"h100_sxm": 969, "a100_80_sxm": None}

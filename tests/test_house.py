@@ -94,6 +94,7 @@ MAY_IMPORT = {
         "facts",
         "fit",
         "ops",
+        "read",
         "scenario",
         "traffic",
         "workload",

@@ -593,3 +593,49 @@ def test_ratios_by_kind_are_ratios_by_layer():
         "compress_rates": {name: ratio for ratio, name in kinds.items()},
     }
     assert model_layers(by_kind) == model_layers(V4)
+
+
+def test_a_list_of_kv_heads_beside_kinds_of_layers():
+    """Each layer's own heads, in its own kind; a layer of none keeps nothing."""
+    config = {
+        **BASE, "num_hidden_layers": 4, "num_key_value_heads": [4, 2, 0, 1], "sliding_window": 64,
+        "layer_types": ["full_attention", "sliding_attention"] * 2,
+    }  # fmt: skip
+    one = 2 * 128 * 2
+    assert cache_layout(config).kv_bytes_per_token == 4 * one
+    assert cache_layout(config).bytes_per_sequence(1000) == (4 * 1000 + (2 + 1) * 64) * one
+
+
+def test_the_names_of_a_mistral_params_json():
+    """The names that vLLM maps in its ``configs/mistral.py`` (read 2026-11-30)."""
+    names = {"dim": 5120, "n_layers": 40, "n_heads": 32, "n_kv_heads": 8, "hidden_dim": 32768}
+    config = {**names, "head_dim": 128, "dtype": "bfloat16"}
+    assert cache_layout(config).kv_bytes_per_token == 40 * 8 * 2 * 128 * 2
+    assert cache_layout({**config, "head_dim": None}).kv_bytes_per_token == 40 * 8 * 2 * 160 * 2
+
+
+def test_a_window_as_long_as_the_context_keeps_every_token():
+    """Phi-3 Vision: 131,072 of both, and its class is not one of those whose layers slide."""
+    config = {**BASE, "model_type": "phi3_v", "sliding_window": 131072}
+    full = cache_layout({**config, "max_position_embeddings": 131072})
+    assert full.kv_bytes_per_token == cache_layout(BASE).kv_bytes_per_token
+    with pytest.raises(UnknownCacheError, match="which layers slide is unknown"):
+        cache_layout({**config, "max_position_embeddings": 262144})
+
+
+@pytest.mark.parametrize(("says", "why"), [
+    ({"num_key_value_heads": None, "num_query_groups": 2}, "'num_query_groups' is not read here"),
+    ({"num_key_value_heads": None, "num_key_value_groups": 4}, "'num_key_value_groups' is not"),
+    ({"model_type": "modernbert"}, "an encoder"),
+    ({"num_key_value_heads": [1] * 7 + [2], "sliding_window": 64}, "which layers slide"),
+    ({"block_configs": [{"attention": {"n_heads_in_group": 2, "window_length": 128}}]}, "window_l"),
+    ({"block_configs": [{"attention": {"n_heads_in_group": 2, "mamba": {"state": 1}}}]}, "mamba"),
+])  # fmt: skip
+def test_what_would_be_guessed_is_refused(says, why):
+    with pytest.raises(UnknownCacheError, match=why):
+        cache_layout({**BASE, **says})
+
+
+def test_an_encoder_that_decodes_has_a_cache():
+    config = {**BASE, "model_type": "bert", "is_decoder": True}
+    assert cache_layout(config).kv_bytes_per_token == cache_layout(BASE).kv_bytes_per_token

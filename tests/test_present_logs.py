@@ -1,5 +1,7 @@
 """The log panel: the shipped sample, another path, another chip, and a path that is none."""
 
+import re
+
 from stackchoice.present.logs import BY_TEXT, LogPanel
 
 
@@ -26,3 +28,15 @@ def test_chip_and_checkpoint_decide_what_a_warning_means(facts, tmp_path):
     assert "the file is weight-only" in panel.view.value
     panel.set("machine", BY_TEXT)
     assert "<script>" not in panel.view.value
+
+
+def test_each_row_of_a_log_tells_whose_line_it_is_and_since_when(facts):
+    page = LogPanel(facts).view.value
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td></tr>', page, re.DOTALL)
+    told = {heading: text for heading, text in rows if "Why?" in text}
+    assert told.keys() == {"memory", "warning"}
+    assert "a line is known by its literal text" in told["memory"]
+    assert "the first reading whose conditions hold" in told["warning"]
+    for text in told.values():
+        assert "https://" in text
+        assert re.search(r'class="date">\d{4}', text)

@@ -447,7 +447,7 @@ def test_the_embedded_engine_writes_a_log_that_is_read(memory):
         )  # fmt: skip
         with urllib.request.urlopen(request, timeout=60) as answer:
             used = json.load(answer)["usage"]
-        text = engine.log_tail(10_000)
+    text = engine.log_tail(10_000)  # whole by now: timings are printed after the answer
     reading = read_lines(text.splitlines(), memory)
     (boot,) = reading.boots
     assert boot.engine == "llama.cpp"
@@ -473,3 +473,52 @@ def test_a_line_without_end_is_no_log(tmp_path, memory):
         file.truncate(2**29)  # nothing of it is on the disk
     with pytest.raises(LogError, match=r"sparse\.log: a line of 256 MiB, so no log"):
         read_log(path, memory)
+
+
+TURN = """\
+(APIServer pid=1) INFO 09-02 10:00:00 [api_utils.py:339] version 0.29.0
+(EngineCore pid=PID) INFO 09-02 10:00:01 [core.py:114] Initializing a V1 LLM engine (v0.29.0) with \
+config: model='MODEL', max_seq_len=32768, tensor_parallel_size=1
+(EngineCore pid=PID) INFO 09-02 10:00:02 [gpu_worker.py:563] Available KV cache memory: GIB GiB
+(EngineCore pid=PID) INFO 09-02 10:00:03 [kv_cache_utils.py:2235] GPU KV cache size: POOL tokens
+"""
+
+
+def server(pid, model, gib, pool):
+    """Lines of one server's start."""
+    told = {"PID": pid, "MODEL": model, "GIB": gib, "POOL": pool}
+    return re.sub("|".join(told), lambda m: told[m[0]], TURN).splitlines()
+
+
+@pytest.mark.parametrize(("one", "other", "pid"), [
+    ("", "", "999"), ("vllm-a  | ", "vllm-b  | ", "140"),
+    ("[pod/vllm-7f9c-a/main] ", "[pod/vllm-7f9c-b/main] ", "140"),
+])  # fmt: skip
+def test_two_servers_whose_lines_take_turns_are_two(one, other, pid, memory):
+    """By the process of the core, or by what a collector writes before each line."""
+    pair = zip(server("140", "a/one", "11.15", "91,328"), server(pid, "b/two", "5.57", "45,664"),
+               strict=True)  # fmt: skip
+    reading = read_lines((line for a, b in pair for line in (one + a, other + b)), memory)
+    keys = ("model", "memory_for_cache_gib", "pool_tokens")
+    assert [tuple(b.values[k].value for k in keys) for b in reading.boots] == [
+        ("a/one", 11.15, 91_328), ("b/two", 5.57, 45_664),
+    ]  # fmt: skip
+    assert any("several servers are mixed" in note for note in reading.notes) == (not one)
+
+
+@pytest.mark.parametrize("prefix", ["INFO | ", "WARNING  | ", "12 | ", "vllm-1  | "])
+def test_a_level_or_a_number_before_a_line_is_no_server(prefix, memory):
+    lines = server("140", "a/one", "11.15", "91,328")
+    levels = [prefix.replace("INFO", "DEBUG").replace("12", str(n)) if n % 2 else prefix
+              for n in range(len(lines))]  # fmt: skip
+    reading = read_lines((p + line for p, line in zip(levels, lines, strict=True)), memory)
+    assert len(reading.boots) == 1
+    assert reading.boots[0].values["pool_tokens"].value == 91_328
+
+
+def test_a_start_after_another_is_no_mixture(memory):
+    lines = [*server("140", "a/one", "11.15", "91,328"), *server("140", "a/one", "5.57", "45,664"),
+             *server("151", "a/one", "5.57", "45,664")]  # fmt: skip
+    reading = read_lines(lines, memory)
+    assert [b.values["pool_tokens"].value for b in reading.boots] == [91_328, 45_664, 45_664]
+    assert not any("mixed" in note for note in reading.notes)

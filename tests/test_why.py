@@ -332,3 +332,42 @@ def test_a_limit_of_the_release_below_what_the_pool_holds_is_told(changed, facts
         assert told[f"live sequences, {row.basis}"] == (
             "4,096", "as many as the release runs at once"
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_spares_exits_and_turning_points_are_told_with_the_sums_that_gave_them(explained, name):
+    decision, whys = explained[name]
+    for turn in decision.cost.turns:
+        why = whys[f"turn:{turn.what}"]
+        if turn.at is None:
+            assert any(note.startswith("never: ") for note in why.notes)
+        else:
+            assert sums(why)[turn.what] == pytest.approx(turn.at, rel=CLOSE)
+    for row in decision.cost.redundancy:
+        found = sums(whys[f"spare:{row.path}"])
+        if row.path != "managed" and row.total_usd is not None:
+            total = pytest.approx(float(row.total_usd), rel=CLOSE)
+            assert found["path with the spare"] == total
+    for way in decision.cost.exits:
+        why = whys[f"exit:{way.path}"]
+        assert why.facts[-1].evidence == "assumed"
+        told = sums(why).get("leaving") or read(why.facts[0].value)
+        assert told == pytest.approx(float(way.usd), rel=CLOSE)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_flip_is_told_by_the_ways_that_survive_there(explained, name):
+    decision, whys = explained[name]
+    moved = [flip for flip in decision.flips if flip.at is not None]
+    for flip in moved:
+        why = whys[f"flip:{flip.text}"]
+        assert why.notes[0].startswith(f"deciding there gives {flip.to_option}")
+        there = flip.to_option.partition(" (self-hosted")[0]
+        assert " ".join(why.notes[1:]) or there
+    assert len([key for key in whys if key.startswith("flip:")]) == len(moved)
+
+
+def test_a_book_value_is_worked_out_by_hand(explained):
+    """48,000 USD and 3,900 for installation, a fifth left after 48 of 48 months."""
+    _, whys = explained["json-chat"]
+    assert sums(whys["exit:owned"])["leaving"] == 15_000 + 51_900 - (48_000 * 0.8 + 3_900)

@@ -77,7 +77,11 @@ class Candidate(Record):
 
 
 class Option(Record):
-    """One option of the list, with the status of its best configuration."""
+    """One option of the list, with the status of its best configuration.
+
+    ``evidence`` is that of the status, ``usd_evidence`` that of ``usd_per_month``: the cheapest
+    path with people and one-time cost.
+    """
 
     name: str
     status: Status
@@ -86,6 +90,7 @@ class Option(Record):
     configuration: str = ""
     conditions: list[str] = []
     usd_per_month: Decimal | None = None
+    usd_evidence: Evidence | None = None
     evidence: Evidence = Evidence.COMPUTED
 
 

@@ -1,7 +1,5 @@
 """Every option of a decision in one line each, with what its best configuration came to."""
 
-from decimal import Decimal
-
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.decision import (
     STATUS_ORDER,
@@ -12,6 +10,11 @@ from stackchoice.choose.decision import (
 )
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.recommend import KEEP
+from stackchoice.cost.records import CostLine
+from stackchoice.facts.datum import sure
+
+#: What the stack of today costs.
+COSTS = "current.usd_per_month"
 
 
 def options(main: Answer) -> list[Option]:
@@ -46,6 +49,7 @@ def _option(name: str, main: Answer) -> Option:
             name=name, status="eliminated", question="hardware fit",
             reason="no candidate machine was given",
         )  # fmt: skip
+    line = _cheapest(name, main)
     status: Status = best.status
     reason = best.reason
     if status == "viable" and name in (main.verdict.option, *main.verdict.too_close):
@@ -60,7 +64,8 @@ def _option(name: str, main: Answer) -> Option:
         configuration=best.title,
         conditions=[f"find out {text}" for text in best.unknown]
         + ([f"accept that it runs {best.fallback}"] if best.fallback else []),
-        usd_per_month=_usd(name, main),
+        usd_per_month=line and line.total_usd,
+        usd_evidence=line and line.total_evidence,
         evidence=best.evidence,
     )  # fmt: skip
 
@@ -81,16 +86,13 @@ def _least_bad(own: list[Candidate]) -> Candidate | None:
     )
 
 
-def _usd(name: str, main: Answer) -> Decimal | None:
-    """The monthly total of an option: people and one-time cost included, the cheapest path."""
+def _cheapest(name: str, main: Answer) -> CostLine | None:
+    """The cheapest path of an option, people and one-time cost included; None: unknown."""
     if name != MANAGED and (main.best is None or name != main.best.option):
         return None
-    totals = [
-        line.total_usd
-        for line in main.lines
-        if (line.path == "managed") == (name == MANAGED) and line.total_usd is not None
-    ]
-    return min(totals, default=None)
+    own = [line for line in main.lines if (line.path == "managed") == (name == MANAGED)]
+    known = [line for line in own if line.total_usd is not None]
+    return min(known, key=lambda line: sure(line.total_usd), default=None)
 
 
 def _keep(main: Answer) -> Option:
@@ -104,6 +106,7 @@ def _keep(main: Answer) -> Option:
             name=KEEP, status="eliminated", question="workload shape",
             reason=f"{now.what} does not do the job today", configuration=now.what,
         )  # fmt: skip
+    usd = main.case[COSTS]
     status: Status = "viable"
     reason = f"{now.what} runs today; measure it as the first arm before leaving it"
     if KEEP in (main.verdict.option, *main.verdict.too_close):
@@ -111,6 +114,7 @@ def _keep(main: Answer) -> Option:
         reason = main.verdict.because
     return Option(
         name=KEEP, status=status, question="", configuration=now.what, reason=reason,
-        usd_per_month=main.case["current.usd_per_month"],
+        usd_per_month=usd,
+        usd_evidence=None if usd is None else main.case.point.evidence(COSTS),
         conditions=[] if now.works.known else ["find out whether it does the job today"],
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from stackchoice.choose.buying import fte_of, purchase
 from stackchoice.choose.case import Case
@@ -20,6 +21,7 @@ from stackchoice.cost import (
 from stackchoice.cost.breakeven import fte_that_pays, gain_that_pays, whole_gain_that_pays
 from stackchoice.cost.machines import book_value
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Path
 from stackchoice.ops import upkeep
 
@@ -71,19 +73,30 @@ def redundancy(paths: Paths) -> Iterator[Redundancy]:
             yield _spare(paths, line)
 
 
+def spare_usd(paths: Paths, line: CostLine) -> Any:
+    """Return what one more replica costs a month; nothing where one is there, None is unknown."""
+    known = line.infrastructure_usd
+    if _there(paths) > 0:
+        return Decimal(0)
+    if paths.site.choice.already_owned:
+        return _bought_spare(paths)
+    return None if known is None else known / paths.replicas
+
+
+def _there(paths: Paths) -> int:
+    """Return the replicas beyond what the peak takes that are in the bill already."""
+    count = paths.replicas - paths.spares
+    return paths.site.replicas_there - count if paths.site.choice.already_owned else paths.spares
+
+
 def _spare(paths: Paths, line: CostLine) -> Redundancy:
-    count, owned = paths.replicas - paths.spares, paths.site.choice.already_owned
-    there = paths.site.replicas_there - count if owned else paths.spares
+    count, there, extra = paths.replicas - paths.spares, _there(paths), spare_usd(paths, line)
     if there > 0:
-        extra: Decimal | None = Decimal(0)
         without = (
             f"{there} of {there + count} replicas in the bill are not needed at the peak: what "
             "breaks is covered"
         )
     else:
-        known = line.infrastructure_usd
-        extra = None if known is None else known / paths.replicas
-        extra = _bought_spare(paths) if owned else extra
         without = (
             "the service is down until the card is replaced or another is rented" if count == 1
             else f"one of {count} down leaves {(count - 1) / count:.0%} of the rate, below what "
@@ -112,39 +125,49 @@ def _bought_spare(paths: Paths) -> Decimal | None:
 
 def exits(paths: Paths) -> Iterator[Exit]:
     """What leaving each path at the end of the horizon costs: what is stranded, and the move."""
-    case, facts = paths.case, paths.case.facts
+    case = paths.case
     months = decimal(case["money.horizon_months"])
-    moves = {p: decimal(facts.assumed(f"implementation_usd_{p}")) for p in ("managed", "rented")}
+    usd = {path: exit_usd(paths, path, months, case.facts) for path in ("managed", *SELF_HOSTED)}
     if paths.managed is not None:
         yield Exit(
-            path="managed", usd=moves["rented"], evidence=Evidence.ASSUMED,
+            path="managed", usd=usd["managed"], evidence=Evidence.ASSUMED,
             what="nothing is stranded; setting up rented machines instead, once",
         )  # fmt: skip
     if "rented" in paths.lines:
         committed = case["money.commitment_discount"]
         bound = "; what is left of the commitment comes on top" if committed else ""
         yield Exit(
-            path="rented", usd=moves["managed"], evidence=Evidence.ASSUMED,
+            path="rented", usd=usd["rented"], evidence=Evidence.ASSUMED,
             what=f"rent ends with the machine{bound}; setting up the managed endpoint, once",
         )  # fmt: skip
     if "owned" not in paths.lines:
         return
+    book = usd["owned"] - usd["rented"]
+    yield Exit(
+        path="owned", usd=usd["owned"], evidence=Evidence.ASSUMED,
+        what="the machine is yours whatever it still brings; setting up the managed endpoint"
+        if not _stands(paths)
+        else f"{book:,.0f} USD stand on the books after {float(months):g} months and come back "
+        "only by a sale; setting up the managed endpoint",
+    )  # fmt: skip
+
+
+def _stands(paths: Paths) -> bool:
+    """Whether a purchase stands on the books."""
+    return paths.purchase is not None and not paths.site.choice.already_owned
+
+
+def exit_usd(paths: Paths, path: Path, months: Any, facts: Facts) -> Any:
+    """Return what leaving a path after ``months`` costs: setting another up, and the book value."""
+    other = "rented" if path == "managed" else "managed"
+    move = decimal(facts.assumed(f"implementation_usd_{other}"))
     bought = paths.purchase
-    if bought is None or paths.site.choice.already_owned:
-        yield Exit(
-            path="owned", usd=moves["managed"], evidence=Evidence.ASSUMED,
-            what="the machine is yours whatever it still brings; setting up the managed endpoint",
-        )  # fmt: skip
-        return
+    if path != "owned" or bought is None or not _stands(paths):
+        return move
     residual = bought.usd * decimal(facts.assumed("residual_share"))
-    book = bought.servers * book_value(
+    return move + bought.servers * book_value(
         price=bought.usd, residual=residual, installation=bought.installation_usd,
         life=decimal(facts.assumed("server_life_months")), after=months,
-    )  # fmt: skip
-    yield Exit(
-        path="owned", usd=book + moves["managed"], evidence=Evidence.ASSUMED,
-        what=f"{book:,.0f} USD stand on the books after {float(months):g} months and come back "
-        "only by a sale; setting up the managed endpoint",
     )  # fmt: skip
 
 

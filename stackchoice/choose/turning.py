@@ -1,6 +1,6 @@
 """Where one path overtakes another: volume, price, purchase, people; hybrids, spares, exits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -36,7 +36,7 @@ def turning_points(paths: Paths) -> dict[str, Any]:
     return {
         "break_even": evens,
         "curves": list(_curves(paths, evens)),
-        "turns": list(_turns(paths)),
+        "turns": [_turn(**asked) for asked in turns_asked(paths)],
         "hybrid": list(_hybrids(paths)),
         "redundancy": list(redundancy(paths)),
         "exits": list(exits(paths)),
@@ -113,8 +113,11 @@ def _beyond(line: CostLine, managed: CostLine) -> Decimal:
     return line.people_usd + line.one_time_usd - managed.people_usd - managed.one_time_usd
 
 
-def _turns(paths: Paths) -> Iterator[Turn]:
-    """The price, purchase, hour and people at which a path costs what the managed one does."""
+def turns_asked(paths: Paths) -> Iterator[dict[str, Any]]:
+    """Return what each value at which a path costs what the managed one does is worked out from.
+
+    Of price, purchase and people: the ``formula`` with what it is ``given``.
+    """
     managed, tokens = paths.managed, paths.tokens
     if managed is None or tokens is None:
         return
@@ -125,21 +128,25 @@ def _turns(paths: Paths) -> Iterator[Turn]:
         usd = sure(line.total_usd)
         if tokens.total_mtok:
             wanted = sure(managed.infrastructure_usd) + usd - buying
-            at = price_equal(wanted, decimal(tokens.total_mtok))
-            yield _turn(f"managed price, against {line.path}", PRICE_UNIT, at, paths.per_mtok,
-                        "it costs less at any price of tokens", evidence)  # fmt: skip
+            yield _asked(
+                f"managed price, against {line.path}", PRICE_UNIT, paths.per_mtok,
+                "it costs less at any price of tokens", evidence, price_equal,
+                self_usd=wanted, mtok=decimal(tokens.total_mtok),
+            )  # fmt: skip
         if salary and line.people_usd:
             fte = line.people_usd / salary
-            at = input_equal(at=fte, cost=usd, slope=salary, other=buying)
-            yield _turn(f"operations work, {line.path}", "engineers", at, fte,
-                        "even without anybody it costs more", evidence)  # fmt: skip
+            yield _asked(
+                f"operations work, {line.path}", "engineers", fte,
+                "even without anybody it costs more", evidence, input_equal,
+                at=fte, cost=usd, slope=salary, other=buying,
+            )  # fmt: skip
         if line.path == "owned" and paths.purchase is not None:
-            yield from _purchase_turns(paths, line, managed, evidence)
+            yield from _purchase_asked(paths, line, managed, evidence)
 
 
-def _purchase_turns(
+def _purchase_asked(
     paths: Paths, line: CostLine, managed: CostLine, evidence: Evidence
-) -> Iterator[Turn]:
+) -> Iterator[dict[str, Any]]:
     bought, facts = paths.purchase, paths.case.facts
     if bought is None or paths.site.choice.already_owned:
         return
@@ -152,21 +159,33 @@ def _purchase_turns(
     without = sum(owned_parts_usd(unpaid, servers, months, facts, level=level).values())
     # The bill is linear in the price, so two points give the third.
     slope = (sure(line.infrastructure_usd) - without) / bought.usd
-    at = input_equal(at=bought.usd, cost=line.total_usd, slope=slope, other=managed.total_usd)
-    yield _turn("price of a server", "USD", at, bought.usd,
-                "even a free server costs more in people, power and hosting", evidence)  # fmt: skip
-    upkeep = bought.usd * servers * decimal(facts.assumed("maintenance_share_per_year")) / 12
-    payback = payback_months(
-        (bought.usd + bought.installation_usd) * servers,
-        sure(managed.total_usd) - managed.one_time_usd, running + upkeep + line.people_usd,
+    yield _asked(
+        "price of a server", "USD", bought.usd,
+        "even a free server costs more in people, power and hosting", evidence, input_equal,
+        at=bought.usd, cost=line.total_usd, slope=slope, other=managed.total_usd,
     )  # fmt: skip
-    yield _turn("payback of the purchase", "months", payback, None,
-                "running it costs more than buying tokens", evidence)  # fmt: skip
+    upkeep = bought.usd * servers * decimal(facts.assumed("maintenance_share_per_year")) / 12
+    yield _asked(
+        "payback of the purchase", "months", None, "running it costs more than buying tokens",
+        evidence, payback_months, outlay=(bought.usd + bought.installation_usd) * servers,
+        managed_usd=sure(managed.total_usd) - managed.one_time_usd,
+        running_usd=running + upkeep + line.people_usd,
+    )  # fmt: skip
+
+
+def _asked(
+    what: str, unit: str, now: Decimal | None, never: str, evidence: Evidence,
+    formula: Callable[..., Any], **given: Any,
+) -> dict[str, Any]:  # fmt: skip
+    return {"what": what, "unit": unit, "now": now, "never": never, "evidence": evidence,
+            "formula": formula, "given": given}  # fmt: skip
 
 
 def _turn(
-    what: str, unit: str, at: Decimal, now: Decimal | None, never: str, evidence: Evidence
-) -> Turn:
+    what: str, unit: str, now: Decimal | None, never: str, evidence: Evidence,
+    formula: Callable[..., Decimal], given: dict[str, Decimal],
+) -> Turn:  # fmt: skip
+    at = formula(**given)
     reached = at.is_finite() and at > 0
     return Turn(
         what=what, unit=unit, at=float(at) if reached else None,

@@ -8,6 +8,7 @@ from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import load_canaries
 from stackchoice.confirm.passport import Lengths, Protocol, Validity
 from stackchoice.confirm.results import Emptied, cache_state
+from stackchoice.facts.names import counted
 from stackchoice.load.arrivals import Closed, Constant, Poisson
 from stackchoice.load.harnesses import harness
 from stackchoice.load.journal import Event
@@ -75,16 +76,16 @@ def _runner(plan: Plan, release: str | None, timed: list[Event]) -> dict[str, An
         return {
             "harness": "stackchoice.load: one process, one poll loop, a stamp for each socket "
             f"read; kept connections carried {kept} of {len(timed)}",
-            "warm_up": f"{plan.warmup} request(s) of the same kind, not counted; nor those sent "
-            "before every stream had begun and after the last timed one had",
+            "warm_up": f"{counted(plan.warmup, 'request')} of the same kind, not counted; nor "
+            "those sent before every stream had begun and after the last timed one had",
         }
     name, faults = harness(plan.runner, own_figures=False)
     return {
         "harness": f"{name} {release or 'of unknown release'}: its workers send and stamp; its raw "
         "records are read by the same code as this client's own",
         "harness_faults": faults,
-        "warm_up": f"{plan.warmup} request(s) of the same kind by this client, not counted; "
-        f"each one of {name} counts",
+        "warm_up": f"{counted(plan.warmup, 'request')} of the same kind by this client, not "
+        f"counted; each one of {name} counts",
     }
 
 

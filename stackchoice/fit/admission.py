@@ -10,7 +10,7 @@ from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.records import Machine
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.budget import batched_tokens
+from stackchoice.fit.budget import batched_tokens, running_requests
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.release import read_release
 
@@ -29,7 +29,8 @@ class Admission(Record):
     ``live_sequences`` are requests of ``context_tokens`` that run at once by the boot-time
     arithmetic; ``max_concurrency`` is the same before rounding down. ``steady_live_sequences`` is
     what fits once prompts are done (None: not known), and ``steady_state_note`` says where a
-    running server was seen to hold less than its boot figure.
+    running server was seen to hold less than its boot figure. ``most_requests`` is the most
+    ``max_num_seqs`` that the release starts with, where its own is more.
     """
 
     engine: str
@@ -47,6 +48,7 @@ class Admission(Record):
     printed_pool_tokens: int | None = None
     steady_state_note: str = ""
     notes: list[str] = []
+    most_requests: int | None = None
 
 
 def launch(
@@ -126,7 +128,8 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     tokens = batched_tokens(
         asked, memory, name=device.name, capability=device.cuda_capability or 0.0
     )
-    settings = {**asked.settings, "max_num_batched_tokens": tokens}
+    requests = running_requests(asked, memory, name=device.name)
+    settings = {**asked.settings, "max_num_batched_tokens": tokens, "max_num_seqs": requests}
     return asked.model_copy(update={"settings": settings})
 
 
@@ -142,6 +145,13 @@ def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:
         "printed_pool_tokens": plan.printed_tokens(blocks, context),
         "steady_state_note": "".join(plan.notes),
     }  # fmt: skip
+
+
+def _block_groups(asked: Launch, pool: int, context: int) -> dict[str, Any]:
+    plan = vllm.plan(asked)
+    found = by_blocks(plan, pool, context)
+    fewer = vllm.requests_without_state(asked, plan, pool)
+    return {**found, "most_requests": found["blocks"]} if fewer else found
 
 
 def _token_pool(asked: Launch, pool: int, context: int) -> dict[str, Any]:
@@ -176,7 +186,7 @@ def _quotient(asked: Launch, pool: int, context: int) -> dict[str, Any]:
 
 
 ADMIT: dict[str, Callable[[Launch, int, int], dict[str, Any]]] = {
-    "block_groups": lambda asked, pool, context: by_blocks(vllm.plan(asked), pool, context),
+    "block_groups": _block_groups,
     "token_pool": _token_pool,
     "cells": _cells,
     "quotient": _quotient,

@@ -33,7 +33,8 @@ class AdmissionRow(Counted):
     """What one engine release admits in one memory budget. None: no sourced rule tells.
 
     ``refused`` says why the release does not serve it at all: the count is of memory alone then.
-    ``unsure`` says what of that nobody read. ``most_sequences`` is admitted where the engine's
+    ``unsure`` says what of that nobody read, or
+    what its start needs beside the defaults. ``most_sequences`` is admitted where the engine's
     workspace is least (None: it is no range).
     """
 
@@ -187,7 +188,7 @@ def admission_rows(
             most_sequences=None if own is None else counted[-1].live_sequences,
             note="; ".join(note for note in notes if note),
             refused=_refused(engine, config, file_format),
-            unsure=_unsure(engine, file_format), **found.model_dump(include=SHARED),
+            unsure=_unsure(engine, file_format, found), **found.model_dump(include=SHARED),
         )  # fmt: skip
 
     found = []
@@ -218,9 +219,12 @@ def by_length(
     }  # fmt: skip
 
 
-def _unsure(engine: Engine, file_format: Format | None) -> str:
-    unread = file_format is not None and engine.loads(file_format) is None
-    return f"whether it loads {file_format} files is unknown" if unread else ""
+def _unsure(engine: Engine, file_format: Format | None, found: Admission | None = None) -> str:
+    if file_format is not None and engine.loads(file_format) is None:
+        return f"whether it loads {file_format} files is unknown"
+    if found is None or found.most_requests is None:
+        return ""
+    return f"starts only with max_num_seqs of at most {found.most_requests:,}, less than its own"
 
 
 def _refused(engine: Engine, config: dict[str, Any], file_format: Format | None) -> str:

@@ -84,7 +84,24 @@ def batched_tokens(
     if device_memory_gib is None:
         raise UnknownRuleError("max_num_batched_tokens depends on the device, which is not given")
     tier = "other"
-    if device_memory_gib >= 70 and "a100" not in name.lower():
+    if _large(device_memory_gib, name):
         tier = "70_gib" if device_memory_gib < 160 else "160_gib"
         tier = "gb10" if capability == 12.1 else tier
     return int(launch.need(f"batched_tokens_{tier}"))
+
+
+def running_requests(launch: Launch, device_memory_gib: float | None, *, name: str = "") -> int:
+    """``max_num_seqs`` of a server when it is not set: by the device, as the batched tokens are.
+
+    UnknownRuleError where the device's memory is not given.
+    """
+    if stated := launch.settings.get("max_num_seqs"):
+        return int(stated)
+    if device_memory_gib is None:
+        raise UnknownRuleError("max_num_seqs depends on the device, which is not given")
+    tier = "sequences_70_gib" if _large(device_memory_gib, name) else "sequences_other"
+    return int(launch.need(tier))
+
+
+def _large(device_memory_gib: float, name: str) -> bool:
+    return device_memory_gib >= 70 and "a100" not in name.lower()

@@ -153,6 +153,12 @@ def kv_heads(text: dict[str, Any]) -> int:
     if isinstance(inner, dict) and inner.get("kv_n_heads"):
         return need(inner, "num_key_value_heads")  # DBRX, MPT
     if read(text, "num_key_value_heads") is None:
+        words = config_keys().kv_head_words
+        if odd := next((k for k, v in text.items() if v and words.search(k)), None):
+            raise UnknownCacheError(
+                f"config key {odd!r} is not read here, and no key that is says how many heads of "
+                "keys and values there are; take the publisher's full config.json"
+            )
         return need(text, "num_attention_heads")
     return need(text, "num_key_value_heads")
 

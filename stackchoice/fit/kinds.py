@@ -4,6 +4,7 @@ Source of each reading: the architecture's own implementation in Transformers, a
 SGLang's where Transformers has none.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +29,8 @@ def refuse_unread(text: dict[str, Any]) -> None:
     kind, keys = str(text.get("model_type") or ""), config_keys()
     if keys.no_attention.match(kind.lower()):
         raise UnknownCacheError(f"model type {kind!r}: the state of its layers is not known here")
+    if keys.encoders.match(kind.lower()) and not text.get("is_decoder"):
+        raise UnknownCacheError(f"model type {kind!r} is an encoder: it keeps no cache to size")
     for key, what in keys.not_modelled.items():
         if text.get(key):
             raise UnknownCacheError(
@@ -180,6 +183,8 @@ def _windowed_counts(text: dict[str, Any], layers: int) -> dict[str, int]:
         full = _by_letters(pattern, layers) if isinstance(pattern, str) else layers // pattern
         return {"sliding": layers - full, "full": full}
     if kind not in config_keys().every_layer_slides:
+        if window >= (whole(text, "max_position_embeddings") or math.inf):
+            return {"full": layers}  # no request is longer, so whichever slide keep every token
         raise UnknownCacheError(
             "config has 'sliding_window' but neither 'layer_types' nor a pattern; which "
             "layers slide is unknown; take the publisher's full config.json"

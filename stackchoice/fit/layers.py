@@ -241,6 +241,10 @@ def _one_by_one(text: dict[str, Any]) -> list[Layers]:
         attention = block.get("attention", {})
         if attention.get("no_op") or attention.get("replace_with_linear"):
             continue
+        if other := next((k for k in config_keys().block_kinds if attention.get(k)), None):
+            raise UnknownCacheError(
+                f"config key 'block_configs' has {other!r}: its cache arithmetic is not known"
+            )
         if own := attention.get("num_key_value_heads"):
             heads[own] += 1
         elif shared := attention.get("n_heads_in_group"):
@@ -251,9 +255,18 @@ def _one_by_one(text: dict[str, Any]) -> list[Layers]:
 
 
 def _listed_heads(text: dict[str, Any]) -> list[Layers]:
-    layers = need(text, "num_hidden_layers")
-    listed = {"num_key_value_heads": read(text, "num_key_value_heads")}
-    return _by_heads(Counter(n for n in counted(listed, "num_key_value_heads", layers) if n), text)
+    """Layers that each have their own number of heads, none where a layer has no attention."""
+    layers, key = need(text, "num_hidden_layers"), "num_key_value_heads"
+    heads = counted({key: read(text, key)}, key, layers)
+    if text.get("layer_types"):
+        own = {i: {key: n} if n else {"skip": ["attention"]} for i, n in enumerate(heads)}
+        return _overridden({**text, "per_layer_config": own})
+    if layer_counts({k: v for k, v in text.items() if not isinstance(v, list)}) != {"full": layers}:
+        raise UnknownCacheError(
+            f"config key {key!r} is a list, and which of its layers are of full attention is not "
+            "said; take the publisher's full config.json"
+        )
+    return _by_heads(Counter(n for n in heads if n), text)
 
 
 def _by_heads(heads: Counter[int], text: dict[str, Any]) -> list[Layers]:

@@ -121,11 +121,7 @@ def pool_verdict(
         and budget.granted_bytes + budget.graph_bytes > device_bytes
     ):  # fmt: skip
         return Verdict(because="graph_capture", needed_bytes=needed, available_bytes=cache_bytes)
-    requests = launch.settings.get("max_num_seqs") or 0
-    if (
-        requests * plan.block_bytes > cache_bytes and launch.fact("requests_held_to_state_blocks")
-        and any(g.kind == "state" for g in plan.groups) and not launch.settings.get("enforce_eager")
-    ):  # fmt: skip
+    if requests := vllm.requests_without_state(launch, plan, cache_bytes):
         return Verdict(
             because="no_memory_for_state", needed_bytes=requests * plan.block_bytes,
             available_bytes=cache_bytes,

@@ -97,14 +97,11 @@ class Start:
         The newest release's where the engine is another, or nobody read the release's own.
         """
         newest = self.asked.but(engine="vllm", release=read_release(None, None))
-        large = self.total >= 70 and "a100" not in self.machine.name.lower()
-        tier = "sequences_70_gib" if large else "sequences_other"
         try:
             asked = with_device(self.asked if self.asked.engine == "vllm" else newest, self.machine)
         except UnknownRuleError:
             asked = with_device(newest, self.machine)
-        sequences = asked.settings.get("max_num_seqs") or asked.need(tier)
-        return int(asked.settings["max_num_batched_tokens"]), int(sequences)
+        return asked.settings["max_num_batched_tokens"], asked.settings["max_num_seqs"]
 
     @cached_property
     def peak(self) -> Ends:

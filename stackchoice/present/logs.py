@@ -1,16 +1,21 @@
 """A panel for a log: its path, the machine it ran on and the checkpoint that was served."""
 
+import re
 from pathlib import Path
 
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
+from stackchoice.facts.told import Why
 from stackchoice.logs import CheckedLog, read_log_by_name
 from stackchoice.present.controls import WIDE, dropdown, text_field
 from stackchoice.present.kept import Kept
-from stackchoice.present.logtext import MOST_SHOWN, boot_rows, boot_title
+from stackchoice.present.logtext import HEADINGS, MOST_SHOWN, boot_rows, boot_title, grouped
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.read.log_against import Compared
+from stackchoice.read.log_patterns import load_languages
+from stackchoice.read.log_records import Boot
+from stackchoice.why.logs import figures, kernels, warnings
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"
@@ -21,12 +26,29 @@ SAMPLE = "samples/vllm_start.log"
 def log_table(checked: CheckedLog) -> Section:
     """Return what a log says, boot by boot."""
     boots = [
-        (boot_title(number, boot), boot_rows(boot, checks))
+        (boot_title(number, boot), _told(boot, boot_rows(boot, checks)))
         for number, (boot, checks) in enumerate(
             zip(checked.reading.boots, _padded(checked), strict=True), 1
         )
     ][:MOST_SHOWN]
     return section("log", reading=checked.reading, boots=boots)
+
+
+def _told(boot: Boot, rows: list[tuple[str, str]]) -> list[tuple[str, str, Why | None]]:
+    """Return the rows, each with what stands behind it where a row of the language does."""
+    language = load_languages().get(boot.engine)
+    if language is None:
+        return [(*row, None) for row in rows]
+    own = {
+        HEADINGS[group]: figures(HEADINGS[group], found, language)
+        for group, found in grouped(boot, language).items() if group in HEADINGS
+    }  # fmt: skip
+    first = {"runs": dict(kernels(boot, language)), "warning": dict(warnings(boot, language))}
+    return [
+        (heading, text, first[heading].get(re.split(r": | \(", text)[0]) if heading in first
+         else own.get(heading))
+        for heading, text in rows
+    ]  # fmt: skip
 
 
 def _padded(checked: CheckedLog) -> list[list[Compared]]:

@@ -57,10 +57,10 @@ def boot_rows(boot: Boot, compared: Sequence[Compared] = ()) -> list[tuple[str, 
         rows.append(
             ("refused", said + f"; it proposes {refusal.proposal}" * bool(refusal.proposal))
         )
-    groups = _grouped(boot, load_languages().get(boot.engine))
+    groups = grouped(boot, load_languages().get(boot.engine))
     for group, heading in HEADINGS.items():
         if figures := groups.get(group):
-            rows.append((heading, "; ".join(figures)))
+            rows.append((heading, "; ".join(map(_value, figures))))
         if group == "pool" and boot.pool_meaning:
             rows.append(("", f"the figure counts {boot.pool_meaning}"))
         if group == "kernel":
@@ -83,8 +83,8 @@ def _ran(part: str, what: Ran) -> str:
     return f"{part}: {arithmetic} (line {what.line:,}; {what.why})"
 
 
-def _grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[str]]:
-    """Return the found values as texts, by the group of the line that gave them."""
+def grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[Found]]:
+    """Return the found values, by the group of the line that gave them."""
     group_of: dict[str, str] = {}
     for pattern in language.patterns if language else []:
         for key in (*pattern.fields, *pattern.host.values(), *pattern.sets):
@@ -93,14 +93,14 @@ def _grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[str]]:
     for renamed in (language.parts if language else {}).values():
         for key, new in renamed.items():
             group_of.setdefault(new, group_of.get(key, "derived"))
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[Found]] = {}
     for key, found in boot.values.items():
         if key in LEFT_OUT or f"{key.removesuffix('_gib')}_mib" in boot.values:
             continue  # the same size stands there in the printed unit
         group = group_of.get(key.removeprefix("draft_"), "settings")
         if found.evidence is Evidence.COMPUTED:
             group = "derived"
-        groups.setdefault(group, []).append(_value(found))
+        groups.setdefault(group, []).append(found)
     return groups
 
 

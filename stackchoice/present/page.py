@@ -26,7 +26,7 @@ SECTION_MIME = "application/vnd.stackchoice.section"
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
     "number", "usd", "gb", "both_units", "interval", "volume", "canary", "cents", "price", "times",
-    "share", "headline", "gained", "usd_evidence",
+    "share", "headline", "gained",
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.

@@ -17,7 +17,7 @@ from stackchoice.present import text
 from stackchoice.scenario import Scenario
 from stackchoice.scenario.words import label
 
-FILTERS = ("number", "usd", "volume", "headline", "usd_evidence")
+FILTERS = ("number", "usd", "volume", "headline")
 #: Longer than any sentence the product writes; a name can be anything.
 LONGEST = 2000
 #: The published schema, in the fact base's folder.

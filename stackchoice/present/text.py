@@ -90,14 +90,6 @@ def headline(decision: Any) -> str:
     return "Unknown: no recommendation" if viable else "Nothing survives: no recommendation"
 
 
-def usd_evidence(decision: Any, option: Any) -> str:
-    """Return the class of an option's monthly total: its path's, else that of what was stated."""
-    paths = (line for line in decision.cost.lines if line.total_usd == option.usd_per_month)
-    stated = {row["input"]: row["evidence"] for row in decision.inputs}
-    stands = str(stated.get("current.usd_per_month", UNKNOWN))
-    return next((str(line.total_evidence.value) for line in paths), stands)
-
-
 def share(value: float | None) -> str:
     """Return a share in percent, or ``unknown``."""
     return UNKNOWN if value is None else f"{value:.0%}"

@@ -32,7 +32,7 @@ from stackchoice.present.fields import (
     written,
 )
 from stackchoice.present.form import ROW, SOURCE, Form
-from stackchoice.present.inputs import control, weights
+from stackchoice.present.inputs import control, models, weights
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
@@ -120,6 +120,11 @@ class ScenarioPanel(ipywidgets.VBox):
             if self.keep:
                 self._keep()
         self._show(path)
+
+    def adopt(self, facts: Facts, model: str) -> None:
+        """Decide on other facts from now on, and on a model that is new among them."""
+        self.facts = facts
+        self.set("model.id", model)
 
     def _keep(self) -> None:
         """Write what stands to the file, unless somebody else wrote it; the button says so then."""
@@ -255,7 +260,8 @@ class ScenarioPanel(ipywidgets.VBox):
     def _show(self, changed: str = "") -> None:
         """Make every field, the places beside them and the result say what stands."""
         values = {path: shown(self.scenario, path) for path in self.fields}
-        self.form.settle(values, {"model.artifacts": weights(self.scenario, self.facts)})
+        named = weights(self.scenario, self.facts)
+        self.form.settle(values, {"model.id": models(self.facts), "model.artifacts": named})
         self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 

@@ -70,6 +70,7 @@ class BootBuilder:
         self.refusals: dict[str, Refusal] = {}
         self.series: dict[str, SeriesBuilder] = {}
         self.ready = False
+        self.cores: dict[str, str] = {}
 
     @property
     def furthest(self) -> int:

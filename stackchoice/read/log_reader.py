@@ -27,6 +27,13 @@ ONCE = ("weights", "memory", "pool")
 SAME_BOOT_RATIO = 1.25
 
 
+#: Said where processes of several servers take turns.
+MIXED = (
+    "lines of several servers are mixed, told apart by their cores' processes; what other "
+    "processes say may stand with the wrong one: give each server's log alone"
+)
+
+
 class EngineReader:
     """Follows the lines of one engine and cuts them into boots."""
 
@@ -35,7 +42,10 @@ class EngineReader:
         self.patterns = [(pattern.at, pattern) for pattern in language.patterns]
         self.signs = self.full = False
         self.boots: list[BootBuilder] = []
-        self.server: dict[str, tuple[Any, int]] = {}
+        self.latest: dict[str, BootBuilder] = {}
+        self.cores: dict[tuple[str, tuple[str, str]], BootBuilder] = {}
+        self.mixed = False
+        self.server: dict[str, dict[str, tuple[Any, int]]] = {}
 
     def feed(self, lines: list[Line], block: str) -> None:
         """Take some lines; ``block`` is their joined text, in which most patterns are not."""
@@ -57,18 +67,29 @@ class EngineReader:
                     if self.full:
                         return
                     boot.take(pattern, captured, line)
-                    self.server.update(boot.server)
+                    self.server.setdefault(line.writer, {}).update(boot.server)
 
     def _boot(self, pattern: LinePattern, captured: dict[str, str], line: Line) -> BootBuilder:
-        current = self.boots[-1] if self.boots else None
-        if current is None or self._begins(current, pattern, captured, line):
+        writer, core = line.writer, line.core
+        current, strange = self.latest.get(writer), False
+        if current and core and current.cores.setdefault(*core) != core[1]:
+            # another server's core: one that was seen before, or the first line of a new one
+            before = self.cores.get((writer, core))
+            current, strange = before or current, before is None
+            self.mixed = self.mixed or before is not None
+        if current is None or strange or self._begins(current, pattern, captured, line):
             if len(self.boots) >= MOST_BOOTS:
                 self.full = True
                 return sure(current)
             current = BootBuilder(self.language, line.number)
-            for key, pair in self.server.items():
+            for key, pair in self.server.get(writer, {}).items():
                 current.by_rank[key] = {"": pair}
             self.boots.append(current)
+            self.latest[writer] = current
+            if core:
+                current.cores[core[0]] = core[1]
+        if core:
+            self.cores[writer, core] = current
         return current
 
     def _begins(
@@ -168,6 +189,7 @@ def read_lines(
     boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
+    notes += [MIXED for r in kept if r.mixed]
     notes += [f"only the first {MOST_BOOTS:,} starts were read" for r in kept if r.full]
     if not (boots or notes):
         what = "no line of a known engine was found" if count else "empty"

@@ -29,6 +29,14 @@ PROCESS = re.compile(r"\((\w[\w ]{0,60}?)(?: rank=(\d{1,5}))? pid=(\d{1,9})[^()]
 STAMPED = re.compile(
     r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?((?: [A-Z]{2,8}\d{1,4}){0,6})\]"
 )
+#: What collectors put before the lines of each server: ``vllm-a  | ``, ``[pod/vllm-7f9c/main] ``.
+#: A number or a level in that place is no server.
+WRITER = re.compile(
+    r"\s{0,8}(?:(?!(?i:trace|debug|info|success|warn\w*|error|critical|fatal)\b)"
+    r"(?=[\w.-]{0,80}[A-Za-z])([\w.-]{1,80})\s{1,40}\| |\[(pod/[^\]\s]{1,200})\] )"
+)
+#: The role that runs once for a server, or once for each of its replicas.
+CORE = re.compile(r"\((EngineCore(?:_DP\d{1,5})?) pid=(\d{1,9})")
 #: Marks a rank that is told apart by its process number alone.
 PID = "pid "
 #: Roles that run once for each server, so that their process number says nothing.
@@ -49,6 +57,18 @@ class Line:
     def rank(self) -> str:
         """The process that wrote it, if it says so."""
         return _rank(self.text)
+
+    @property
+    def writer(self) -> str:
+        """The server that a collector names before its line; empty where none does."""
+        found = WRITER.match(self.text[:300])
+        return (found[1] or found[2]) if found else ""
+
+    @property
+    def core(self) -> tuple[str, str] | None:
+        """Role and process of an engine's core that wrote it."""
+        found = CORE.search(self.text[:300])
+        return (found[1], found[2]) if found else None
 
 
 def lines_of(source: Iterable[str]) -> Iterator[Line]:

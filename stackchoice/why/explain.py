@@ -20,13 +20,15 @@ from stackchoice.why.options import told
 from stackchoice.why.shape import asked, peak
 from stackchoice.why.speed import served, speeds
 from stackchoice.why.team import capacity
+from stackchoice.why.turning import exits, flipped, spares, turns
 
 #: What explains the answers of a decision, by what their keys start with.
 PARTS: dict[str, Callable[[Decided], Whys]] = {
     "memory": memory, "admission": admissions, "decode": speeds, "prefill": speeds,
     "replica": served, "kernels": kernels, "need": asked, "push": asked, "peak": peak,
     "volume": month, "ops": capacity,
-    "option": told, "cost": bills, "even": evens, "recommendation": recommendation,
+    "option": told, "cost": bills, "even": evens, "turn": turns, "spare": spares, "exit": exits,
+    "flip": flipped, "recommendation": recommendation,
 }  # fmt: skip
 
 
@@ -66,8 +68,8 @@ def explain(scenario: Scenario, facts: Facts) -> Explained:
 
     Keys are ``memory:BUDGET``, ``admission:ENGINE, SETTINGS``, ``decode``, ``prefill``,
     ``replica``, ``kernels``, ``volume``, ``peak``, ``need:FEATURE``, ``push:RULE``, ``ops``,
-    ``option:NAME``, ``cost:PATH``, ``even:PATH, END, PEOPLE`` and ``recommendation``; what is not
-    known has no key.
+    ``option:NAME``, ``cost:PATH``, ``even:PATH, END, PEOPLE``, ``turn:WHAT``, ``spare:PATH``,
+    ``exit:PATH``, ``flip:TEXT`` and ``recommendation``; what is not known has no key.
     """
     main = answer(likely_case(scenario, facts))
     at = Decided(main, shown_site(main))

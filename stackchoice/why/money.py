@@ -104,17 +104,23 @@ def _owned(at: Decided, work: Working, bought: Purchase) -> dict[str, Any]:
     power = bought.power_kw
     kilowatts = work.fact("power", decimal(power.value or 0), "kW a server", power)
     told = replace(
-        bought, usd=work.fact("price of a server", bought.usd, "USD", **_said(bought)),
-        installation_usd=work.fact("installation", bought.installation_usd, "USD", **_said(bought)),
-        power_kw=power.model_copy(update={"value": kilowatts}),
-    )  # fmt: skip
+        priced_purchase(work, bought), power_kw=power.model_copy(update={"value": kilowatts})
+    )
     level = at.case.scenario.money.depreciation == "annuity"
     facts = at.assuming(work, (*OWNED, "hours_per_month"), decimal)
     servers = work.fact("servers", bought.servers)
-    return owned_parts_usd(told, servers, _months(at, work), facts, level=level)
+    return owned_parts_usd(told, servers, told_months(at, work), facts, level=level)
 
 
-def _months(at: Decided, work: Working) -> Any:
+def priced_purchase(work: Working, bought: Purchase) -> Purchase:
+    """Return the purchase with prices that tell."""
+    return replace(
+        bought, usd=work.fact("price of a server", bought.usd, "USD", **_said(bought)),
+        installation_usd=work.fact("installation", bought.installation_usd, "USD", **_said(bought)),
+    )  # fmt: skip
+
+
+def told_months(at: Decided, work: Working) -> Any:
     """Take the horizon into the sums, as Decimal."""
     said = at.said(work, "money.horizon_months")
     return Told(decimal(said.value), said.name)
@@ -134,7 +140,7 @@ def _item(at: Decided, work: Working, item: BillLine, parts: dict[str, Any]) -> 
     price = work.fact(f"{item.item}: price", item.unit_usd, "USD", **_said(item), note=item.note,
                       called="price")  # fmt: skip
     if item.kind == "one-time":
-        return work.step(item.item, price / _months(at, work), "USD")
+        return work.step(item.item, price / told_months(at, work), "USD")
     amount = work.fact(f"{item.item}: quantity", decimal(item.quantity), item.unit,
                        evidence=item.evidence, called="quantity")  # fmt: skip
     return work.step(item.item, amount * price, "USD")

@@ -275,3 +275,16 @@ def _packed(launch: Launch) -> Plan:
         groups=[Group(**row) for row in rows], block_bytes=block_bytes,
         attention_block_tokens=block, **_common(launch),
     )  # fmt: skip
+
+
+def requests_without_state(launch: Launch, plan: Plan, memory_bytes: int) -> int:
+    """Return how many requests may run where the pool has fewer blocks for their states; else 0.
+
+    The release then refuses to start, where graphs are captured.
+    """
+    requests = int(launch.settings.get("max_num_seqs") or 0)
+    states = any(g.kind == "state" for g in plan.groups)
+    if requests <= plan.pool_blocks(memory_bytes) or not states:
+        return 0
+    captured = not launch.settings.get("enforce_eager")
+    return requests if captured and launch.fact("requests_held_to_state_blocks") else 0
