@@ -44,8 +44,8 @@ from stackchoice.scenario import (
     save_scenario,
 )
 
-#: Names that a scenario may have.
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+#: What a name of a scenario has a hyphen for.
+NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 #: Fields beside those of the scenario.
 PATH, OTHER = "path", "other"
 
@@ -218,9 +218,9 @@ class ScenarioPanel(ipywidgets.VBox):
 
     @property
     def _name(self) -> str:
-        """The name of the file, where a scenario may have it."""
-        stem = self._target.stem
-        return stem if NAME.fullmatch(stem) else self.scenario.name
+        """The name of the file, as a scenario may have it: lower-case, hyphens for the rest."""
+        name = NOT_IN_NAMES.sub("-", self._target.stem.lower()).strip("-")[:61]
+        return name or self.scenario.name
 
     @property
     def _target(self) -> Path:
