@@ -5,9 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from stackchoice.errors import ReportError
-from stackchoice.facts.write import write_whole
+from stackchoice.facts.own import OVERLAY_VARIABLE
+from stackchoice.facts.write import write_whole, writing
 
 COPY_NAME = "stackchoice-notebooks"
+#: Folder of own facts beside the notebooks: a model that was dropped in is kept there.
+OWN_FACTS = "my-facts"
 #: Modules and arguments of a JupyterLab that asks nobody for news and updates.
 LAB = (
     "-m", "jupyterlab", "--LabApp.news_url=None",
@@ -77,7 +80,16 @@ def trust_shipped(folder: Path, data_dir: str | None = None) -> None:
                 notary.sign(reads(ours, as_version=4))
 
 
-def lab_environment() -> dict[str, str]:
-    """Return this process's environment with our settings of JupyterLab (``labconfig/``) first."""
+def lab_environment(root: Path) -> dict[str, str]:
+    """Return this process's environment with our settings of JupyterLab (``labconfig/``) first.
+
+    Own facts lie beside the notebooks in ``root``, unless the variable names another folder;
+    ReportError where theirs cannot be made.
+    """
     paths = [str(Path(__file__).resolve().parent), os.environ.get("JUPYTER_CONFIG_PATH", "")]
-    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
+    own = root.resolve() / OWN_FACTS
+    if OVERLAY_VARIABLE not in os.environ:
+        with writing(own, ReportError):
+            own.mkdir(exist_ok=True)
+    return {OVERLAY_VARIABLE: str(own), **os.environ,
+            "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}  # fmt: skip

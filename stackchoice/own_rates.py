@@ -71,7 +71,7 @@ def _passport(path: Path) -> list[MeasuredRate]:
     identity = passport.identity
     names = (identity.model or identity.endpoint_model, identity.runtime, identity.weight_format)
     origin = "a passport of " + (shown(", ".join(filter(None, names))) or "nothing named")
-    if results.decode_tokens_per_s:
+    if results.decode_tokens_per_s and results.decode_tokens_per_s.median:
         found.append(
             MeasuredRate(
                 phase="decode", tokens_per_s=results.decode_tokens_per_s.median,
@@ -80,7 +80,7 @@ def _passport(path: Path) -> list[MeasuredRate]:
             )
         )  # fmt: skip
     prefill = results.server_prefill_tokens_per_s or results.prefill_tokens_per_s
-    if prefill:
+    if prefill and prefill.median:
         found.append(
             MeasuredRate(
                 phase="prefill", tokens_per_s=prefill.median, prompt_tokens=prompt, origin=origin

@@ -128,7 +128,7 @@ def import_file(
         already and ``replace`` was not said: then none is written.
     """
     found = import_results(path, arm=arm, declared=read_declared(declare))
-    stem, several = path.name.split(".")[0], len(found) > 1
+    stem, several = path.stem, len(found) > 1
     files = [(out or path.parent) / f"{stem}{f'-{number}' if several else ''}{END}"
              for number in range(1, len(found) + 1)]  # fmt: skip
     for file in files:
@@ -142,7 +142,7 @@ def import_file(
 
 
 def read_declared(pairs: Sequence[str]) -> dict[str, object]:
-    """Read ``KEY=VALUE`` pairs; numbers become numbers, ``sampling_settings=`` a mapping.
+    """Read ``KEY=VALUE`` pairs; what each value becomes is the item's to say.
 
     InputError for what is no pair.
     """
@@ -153,17 +153,5 @@ def read_declared(pairs: Sequence[str]) -> dict[str, object]:
             raise InputError(
                 f"--declare {shown(pair)!r}: no KEY=VALUE; write model_revision=abc123"
             )
-        declared[key.strip()] = _value(value.strip())
+        declared[key.strip()] = value.strip()
     return declared
-
-
-def _value(text: str) -> object:
-    if "=" in text or (":" in text and "," in text):
-        pairs = (p.replace(":", "=", 1).partition("=") for p in text.split(","))
-        return {k.strip(): _value(v.strip()) for k, _, v in pairs}
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

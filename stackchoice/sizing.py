@@ -102,15 +102,20 @@ def _check_sizes(
     ):  # fmt: skip
         if not 1 <= value <= most:
             raise InputError(f"{name} {shown(value)} is not possible; write 1 to {most:,}")
-    if weights_gb is not None and not 0 < weights_gb <= MAX_WEIGHTS_GB:
-        raise InputError(
-            f"weights_gb {weights_gb:g} is not possible; write more than 0 and at most "
-            f"{MAX_WEIGHTS_GB:,}, or leave it out when it is not known"
-        )
+    check_weights(weights_gb)
     if kv_dtype is not None and facts.memory.kv_format(kv_dtype) is None:
         known = [one.id for one in facts.memory.kv_formats]
         raise InputError(
             f"kv_dtype {shown(kv_dtype)!r} is not known; write one of {', '.join(known)}"
+        )
+
+
+def check_weights(weights_gb: float | None) -> None:
+    """InputError where a size of weights is none that a model has."""
+    if weights_gb is not None and not 0 < weights_gb <= MAX_WEIGHTS_GB:
+        raise InputError(
+            f"weights_gb {weights_gb:g} is not possible; write more than 0 and at most "
+            f"{MAX_WEIGHTS_GB:,}, or leave it out when it is not known"
         )
 
 

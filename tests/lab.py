@@ -209,7 +209,7 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
                 "--expose-app-in-browser", f"--ServerApp.port={address.rpartition(':')[2]}",
                 "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}",
             ],
-            env={**lab_environment(), **kinds, **proxies, "no_proxy": "127.0.0.1,localhost",
+            env={**lab_environment(root), **kinds, **proxies, "no_proxy": "127.0.0.1,localhost",
                  "PYTHONPATH": str(Path(__file__).parents[1])},
             stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip

@@ -116,3 +116,32 @@ def test_a_longer_context_never_admits_more(engine, one, two):
         for t in (short, long)
     )
     assert few <= many
+
+
+@given(st.data())
+def test_a_dense_model_admits_what_counting_one_by_one_admits(data):
+    """Sequences are taken one at a time until the memory is spent, by each engine's own unit."""
+    layers, heads, width = (data.draw(st.sampled_from(v)) for v in
+                            ((1, 3, 6), (1, 2, 8), (64, 80, 128)))  # fmt: skip
+    context, pool = data.draw(st.integers(2, 9000)), data.draw(st.integers(0, 2 * 10**9))
+    config = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "dtype": "bfloat16",
+              "hidden_size": 2 * heads * width, "num_hidden_layers": layers, "vocab_size": 1000,
+              "num_attention_heads": 2 * heads, "num_key_value_heads": heads, "head_dim": width,
+              "intermediate_size": 64, "max_position_embeddings": 2**20}  # fmt: skip
+    token = 2 * heads * width * 2 * layers
+
+    def counted(units: int, each: int, most: int = 10**9) -> int:
+        live = 0
+        while units >= each and live < most:
+            units, live = units - each, live + 1
+        return live
+
+    expected = {
+        "vllm": counted(pool // (16 * token), -(-context // 16)),  # blocks of 16 tokens
+        # The request table holds 2,048 for a pool below four of the longest contexts.
+        "sglang": counted(pool // token, context, most=2048),
+        "llama.cpp": counted(pool, -(-context // 256) * 256 * token),  # slots padded to 256 cells
+    }
+    for engine, live in expected.items():
+        found = admit(engine, None, config, pool_bytes=pool, context_tokens=context)
+        assert found.live_sequences == live, engine

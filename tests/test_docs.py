@@ -130,19 +130,6 @@ def complete():
                 yield pytest.param(line, textwrap.dedent(shown).strip(), id=f"{page.name}: {line}")
 
 
-def test_facts_of_your_own_are_taken_as_the_page_shows_them(tmp_path):
-    text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
-    for name, body in re.findall(r"^    (\w+/[\w-]+\.yaml)\n((?:        .*\n)+)", text, re.M):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(body), encoding="utf-8")
-    facts = stackchoice.load_facts(overlay=tmp_path)
-    model = facts.models["our-org/Our-Model"]
-    fit = stackchoice.size_by_name(model.id, "l40s", context_tokens=8192, facts=facts)
-    assert fit.kv_bytes_per_token == 2 * 8 * (4096 // 32) * 2 * 32
-    assert fit.rows[0].live_sequences
-    assert "our contract" in {hour.seller for hour in facts.hours}
-
-
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     """A folder with the files that the pages speak of: a log, a scenario, a checkpoint, samples."""

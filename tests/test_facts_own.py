@@ -62,15 +62,28 @@ def test_the_environment_names_the_folder(own, monkeypatch):
     [
         ("rules.yaml", "rules: []", "may not hold 'rules.yaml'"),
         ("machine.yaml", CARD, "may not hold 'machine.yaml'"),
+        ("measurements.csv", "id,tokens_per_s\n1," + "9" * 200_000, "no CSV of measurements"),
+        ("old/models/m.yaml", "id: m", "may not hold 'old/models/m.yaml'"),
         ("machines.yaml", CARD.replace("vendor", "vendr"), "vendor: Field required"),
         ("machines.yaml", CARD.replace("31, source", "31, sourc"), "sourc"),
     ],
 )  # fmt: skip
 def test_what_would_not_be_read_is_refused(tmp_path, name, text, message):
     """A misspelt file or key must not be passed over in silence."""
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(FactsError, match=message):
         load_facts(overlay=tmp_path)
+
+
+def test_a_changed_file_is_read_again_in_the_same_process(own):
+    assert load_facts(overlay=own) is load_facts(overlay=own)
+    path = own / "machines.yaml"
+    path.write_text(CARD.replace("our 5090", "their longer 5090"), encoding="utf-8")
+    assert load_facts(overlay=own).machines["rtx_5090"].name == "their longer 5090"
+    path.write_text(CARD.replace("vendor", "vendr"), encoding="utf-8")
+    with pytest.raises(FactsError, match="vendor: Field required"):
+        load_facts(overlay=own)
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):

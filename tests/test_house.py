@@ -75,6 +75,7 @@ MAY_IMPORT = {
         "load",
         "logs",
         "notebooks",
+        "own_model",
         "read",
         "prices",
         "scenario",
@@ -86,6 +87,7 @@ MAY_IMPORT = {
         "version",
         "why",
     },
+    "own_model": {"errors", "facts", "fit", "read", "sizing"},
     "why": {
         "capacity",
         "choose",

@@ -371,6 +371,87 @@ def test_llama_bench_tables_and_several_depths(tmp_path):
     assert p.identity.runtime_build == "b8920 (0c1e570)"
 
 
+@pytest.mark.parametrize("key", ["model_revision", "runtime_build", "warm_up", "endpoint_url"])
+@pytest.mark.parametrize("text", ["1234567", "5e12345", "0.19", "007", "2 requests: a, b", "h?a=b"])
+def test_a_declared_text_stays_the_text_it_is(tmp_path, key, text):
+    path = written(tmp_path, "v.json", VLLM)
+    ((found, _),) = import_file(path, declare=[f"{key}={text}"])
+    assert text in (getattr(found.identity, key, None), getattr(found.protocol, key, None))
+
+
+def test_a_declared_mapping_and_a_declared_count(tmp_path):
+    path = written(tmp_path, "v.json", VLLM)
+    ((found, _),) = import_file(
+        path, declare=["sampling_settings=temperature:0,top_p:0.9", "slots=4"]
+    )
+    assert found.protocol.sampling_settings == {"temperature": 0, "top_p": 0.9}
+    assert found.identity.slots == 4
+
+
+@pytest.mark.parametrize("end", ["jsonl", "csv"])
+def test_a_text_may_hold_what_ends_a_line_elsewhere(tmp_path, end):
+    odd = "a\u2028b\x85c\x0cd"
+    rows = [{k: v for k, v in {**r, "cpu_info": odd}.items() if k != "samples_ts"}
+            for r in (LLAMA, TG)]  # fmt: skip
+    if end == "jsonl":
+        text = "\n".join(json.dumps(r, ensure_ascii=False) for r in rows)
+    else:
+        text = "\n".join([",".join(LLAMA.keys() - {"samples_ts"} | {"cpu_info"})] + [
+            ",".join(f'"{r[k]}"' for k in LLAMA.keys() - {"samples_ts"} | {"cpu_info"})
+            for r in rows])  # fmt: skip
+    assert one(written(tmp_path, f"l.{end}", text)).results.decode_tokens_per_s.median == 150.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",".join(("n_prompt", "avg_ts")) + "\n1," + "9" * 200_000,
+     "| model | test | t/s |\n| - | - | - |\n| m | pp" + "9" * 5000 + " | 10.0 |"],
+    ids=["a field", "digits"],
+)  # fmt: skip
+def test_tables_of_no_sane_size_are_none(tmp_path, text):
+    with pytest.raises(InputError, match="accepted are"):
+        import_results(written(tmp_path, "l.txt", text))
+
+
+def test_a_file_that_was_cut_off_says_so_and_where(tmp_path):
+    text = "\n".join(map(json.dumps, (LLAMA, TG)))
+    with pytest.raises(InputError, match=r"l\.jsonl:2: no whole JSON object.*copy or export"):
+        import_results(written(tmp_path, "l.jsonl", text[:-9]))
+    with pytest.raises(InputError, match="no whole JSON, so no result"):
+        import_results(written(tmp_path, "v.json", json.dumps(VLLM)[:-9]))
+
+
+def test_names_with_points_are_kept_apart(tmp_path):
+    for name in ("llama-3.1-8b.json", "llama-3.2-3b.json"):
+        ((found, path),) = import_file(written(tmp_path, name, VLLM))
+        assert found.arm == name.removesuffix(".json")
+        assert path.name == f"{found.arm}.passport.json"
+
+
+@pytest.mark.parametrize("part", ["strategy", "backend", "extras", "slo"])
+@pytest.mark.parametrize("odd", ["x", 3, [], [1], True, {"type_": []}], ids=str)
+def test_guidellm_in_any_shape(tmp_path, part, odd):
+    bench = guide({part: odd})
+    assert one(written(tmp_path, "g.json", {"benchmarks": [bench]})).results.ttft_s.median == 0.08
+    bench["metrics"] |= {"request_totals": odd, "request_latency": {"successful": odd}}
+    assert one(written(tmp_path, "g.json", {"benchmarks": [bench]})).results.requests is None
+
+
+@pytest.mark.parametrize("far", [1e308, 5e-324])
+def test_a_figure_that_nobody_measured_is_unknown(tmp_path, far):
+    tests = [LLAMA, {**TG, "samples_ts": [far, far], "avg_ts": far}]
+    assert one(written(tmp_path, "l.json", tests)).results.decode_tokens_per_s is None
+    more = {"ttfts": [far, 0.1], "itls": [[far, far], [0.02]], "output_lens": [3, 2]}
+    found = one(written(tmp_path, "v.json", {**VLLM, **more}))
+    assert [s.end_to_end_s for s in found.samples] == pytest.approx([0.12])
+
+
+def test_a_day_that_no_calendar_has_is_not_the_runs(tmp_path):
+    path = written(tmp_path, "v.json", {**VLLM, "date": "20261345-101112"})
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    assert str(one(path).source.as_of) == "2023-11-14"
+
+
 def test_what_is_declared_is_marked_and_never_replaces_what_the_file_says(tmp_path):
     path = written(tmp_path, "v.json", VLLM)
     p = one(path, arm="mine", declared={

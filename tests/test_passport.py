@@ -26,6 +26,7 @@ from stackchoice.confirmation import without_texts
 from stackchoice.errors import InputError
 from stackchoice.facts.load import data_dir
 from stackchoice.load.endpoint import Endpoint
+from stackchoice.own_rates import own_rates
 from stackchoice.passports import find, load_arms, read_declared, shipped
 
 #: What the seed's four parts list, item by item, and the field that holds it.
@@ -326,12 +327,32 @@ def test_commands(tmp_path):
     assert json.loads(both.stdout)["pairs"][0]["attribution"]["pattern"] == "decode alone"
 
 
+@pytest.mark.parametrize("odd", [1e308, 5e-324, -1e200, "Infinity", "NaN"])
+def test_a_figure_that_cannot_be_measured_makes_no_passport(tmp_path, odd):
+    tree = json.loads((data_dir() / "samples" / "embedded.passport.json").read_text("utf-8"))
+    tree["results"]["repetitions"][0]["output_tokens_per_s"] = float(odd)
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    with pytest.raises(PassportError, match=r"results\.repetitions\.0\.output_tokens_per_s "):
+        Passport.load(path)
+
+
+def test_less_than_no_device_makes_no_passport_and_no_speed_no_rate(tmp_path):
+    tree = json.loads((data_dir() / "samples" / "embedded.passport.json").read_text("utf-8"))
+    for name in ("decode_tokens_per_s", "prefill_tokens_per_s", "server_prefill_tokens_per_s"):
+        tree["results"][name] = {"median": 0.0, "n": 1}
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    with pytest.raises(InputError, match="holds no rate"):
+        own_rates(path)
+    path.write_text(json.dumps(tree | {"identity": {"gpu_count": -2}}), encoding="utf-8")
+    with pytest.raises(PassportError, match="gpu_count"):
+        Passport.load(path)
+
+
 def test_declared_pairs():
-    assert read_declared(["seed=5", "model=a"]) == {
-        "seed": 5, "model": "a"}  # fmt: skip
-    assert read_declared(["sampling_settings=temperature=0.7,top_p=0.8"]) == {
-        "sampling_settings": {"temperature": 0.7, "top_p": 0.8}
-    }
+    assert read_declared(["seed=5", "model = a", "sampling_settings=top_k=7"]) == {
+        "seed": "5", "model": "a", "sampling_settings": "top_k=7"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

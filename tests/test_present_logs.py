@@ -39,4 +39,4 @@ def test_each_row_of_a_log_tells_whose_line_it_is_and_since_when(facts):
     assert "the first reading whose conditions hold" in told["warning"]
     for text in told.values():
         assert "https://" in text
-        assert re.search(r'class="date">\d{4}', text)
+        assert re.search(r'class="unbroken">\d{4}', text)

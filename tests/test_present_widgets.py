@@ -178,6 +178,19 @@ def test_a_changed_case_says_so_and_never_what_it_is_no_longer(panel, facts, tmp
     assert saved.name == panel.decision.scenario == "mine"  # a report takes its file name
 
 
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("qwen-3.5", "qwen-3-5"), ("My Case", "my-case"), ("...", "json-chat"), ("x" * 99, "x" * 61)],
+)
+def test_a_case_is_called_after_its_file(facts, tmp_path, stem, name):
+    """A report takes that name, so a point in it may not bring the former case's back."""
+    path = tmp_path / f"{stem}.yaml"
+    panel = ScenarioPanel(load_scenario("json-chat"), facts, save_to=path, keep=True)
+    panel.set("workload.users", "80")
+    assert (panel.error, panel.scenario.name) == ("", name)
+    assert load_scenario(path).name == name
+
+
 @pytest.mark.parametrize("text", ["1.5", "1e9", "two", "0", "1,5", ""])
 def test_a_count_is_read_as_it_was_typed_or_refused(panel, text):
     """A field for numbers alone drops the point of 1.5, and asks for fifteen machines."""

@@ -317,6 +317,23 @@ def test_what_the_team_said_is_the_source_of_an_option_that_is_out_by_it(changed
         assert (fact.source, fact.note) == ("the budget round", "answered by finance")
 
 
+def test_a_limit_of_the_release_below_what_the_pool_holds_is_told(changed, facts):
+    """SGLang runs 4,096 requests at once at most, however many tokens the pool holds."""
+    scenario = changed(
+        "json-chat", workload__context_tokens=100, workload__input_tokens=80,
+        candidates__machines=[{"id": "mi325x", "count": 8, "devices_per_replica": 8}],
+    )  # fmt: skip
+    rows = [r for r in decide(scenario, facts).fit.admissions
+            if r.engine == "SGLang" and r.live_sequences == 4096]  # fmt: skip
+    assert rows
+    for row in rows:
+        why = explain(scenario, facts)[f"admission:SGLang {row.release}, {row.settings}"]
+        told = {f.name: (f.value, f.note) for f in why.facts}
+        assert told[f"live sequences, {row.basis}"] == (
+            "4,096", "as many as the release runs at once"
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_spares_exits_and_turning_points_are_told_with_the_sums_that_gave_them(explained, name):
     decision, whys = explained[name]

@@ -393,11 +393,21 @@ def test_a_wheelhouse_that_fails_half_way_gets_no_wheel(tmp_path, monkeypatch, c
     def pip(root, folder):
         return [[sys.executable, "-c", step, str(folder)] for step in steps]
 
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
     monkeypatch.setattr(wheelhouse, "commands", pip)
     monkeypatch.setattr(sys, "argv", ["wheelhouse", str(tmp_path / "w")])
     with pytest.raises(SystemExit, match="pip failed"):
         wheelhouse.main()
     assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(wheelhouse.subprocess, "run", stopped)
+    with pytest.raises(SystemExit, match="stopped before the end"):
+        wheelhouse.main()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    monkeypatch.setattr(wheelhouse, "commands", pip)
+    monkeypatch.setattr(sys, "argv", ["wheelhouse", str(tmp_path / "w")])
     steps.pop()
     wheelhouse.main()
     assert {p.name: p.read_text() for p in (tmp_path / "w").iterdir()} == {"a.whl": "a"}

@@ -23,7 +23,9 @@ def lab_command(
     where = notebooks_to_edit(folder)
     trust_shipped(where)
     print(shown_lines(f"notebooks in {where}"))
-    raise SystemExit(subprocess.call([sys.executable, *LAB, str(where)], env=lab_environment()))
+    raise SystemExit(
+        subprocess.call([sys.executable, *LAB, str(where)], env=lab_environment(where))
+    )
 
 
 def doctor_command(as_json: JsonFlag = False) -> None:

@@ -19,13 +19,27 @@ def inspect_command(
     whole_hash: Annotated[
         bool, typer.Option("--hash", help="Hash the whole content too; reads every byte.")
     ] = False,
+    own: Annotated[
+        Path | None,
+        typer.Option(help="Also write it as a model into this folder of your own facts."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Id of that model.")] = None,
+    weights_gb: Annotated[
+        float | None, typer.Option(help="Its weights in GB, where no tensors are there.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Read a checkpoint on disk: layers, encodings, what the files say against each other."""
+    from stackchoice.errors import InputError
     from stackchoice.kernels import with_paths
     from stackchoice.present.checkpoint import describe_checkpoint
     from stackchoice.read import inspect_checkpoint
 
+    if own is not None:
+        _kept_as_own(path, own, name, weights_gb)
+        return
+    if name is not None or weights_gb is not None:
+        raise InputError("--name and --weights-gb belong to --own; name a folder of your own facts")
     found = inspect_checkpoint(path, whole_hash=whole_hash)
     if engine or machine:
         found = with_paths(found, engine, machine)
@@ -42,3 +56,21 @@ def inspect_command(
         meant = meanings(found.path_there, load_facts().machines[machine])
         print("\nkernel path")
         print(shown_lines(*there_lines(found.path_there, meant, found)))
+
+
+def _kept_as_own(path: Path, folder: Path, name: str | None, weights_gb: float | None) -> None:
+    """Write the model; say what of it is unknown, and how it is decided on."""
+    from datetime import date
+
+    from stackchoice.facts.own import OVERLAY_VARIABLE
+    from stackchoice.facts.yaml import shown_lines
+    from stackchoice.own_model import own_model, save_own_model, unknown_of
+
+    model = own_model(path, date.today(), name=name, weights_gb=weights_gb)
+    written = save_own_model(model, folder)
+    missing = ", ".join(unknown_of(model))
+    print(shown_lines(
+        f"wrote {written}: model {model.id}",
+        *([f"unknown: {missing}; fill in what you know, each with its source"] if missing else []),
+        f"decide on it: name it as model.id of a scenario, with {OVERLAY_VARIABLE}={folder}",
+    ))  # fmt: skip

@@ -59,7 +59,7 @@ class Identity(Record):
     driver: str | None = None
     kernels: str | None = None
     gpu: str | None = None
-    gpu_count: int | None = None
+    gpu_count: int | None = Field(default=None, ge=0)
     operating_system: str | None = None
     chat_template: str | None = None
     weight_format: str | None = None

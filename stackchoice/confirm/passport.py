@@ -15,6 +15,7 @@ from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Empti
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
+from stackchoice.facts.values import far_out
 from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.health import ClientValidity, Floor
@@ -213,11 +214,11 @@ class Passport(Record):
         Raises
         ------
         PassportError
-            When the file is missing or is no passport of this format.
+            When the file is missing, is no passport of this format or holds impossible figures.
         """
         text = read_bounded(path, "give the path of a passport")
         try:
-            return cls.model_validate_json(text)
+            found = cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "file"
@@ -225,6 +226,9 @@ class Passport(Record):
                 f"{path}: no passport of format {FORMAT}: {visible(where, 100)}: "
                 f"{visible(first['msg'], 200)}; {_advice(text)}"
             ) from None
+        if odd := far_out(found.model_dump(include={"results", "samples"})):
+            raise PassportError(f"{path}: {odd[1:]} was never measured; measure again")
+        return found
 
     def items(self) -> Iterator[tuple[str, str, Any, Origin | None]]:
         """Yield (part, item, value, origin) of every item; origins are known of identity only."""

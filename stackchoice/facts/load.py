@@ -31,7 +31,7 @@ from stackchoice.facts.measurements import (
     SpeedClasses,
     Table,
 )
-from stackchoice.facts.own import OVERLAY_VARIABLE, check_own, checked_folder, own_table
+from stackchoice.facts.own import OVERLAY_VARIABLE, check_own, checked_folder, own_table, stamps
 from stackchoice.facts.place import data_dir, no_collector
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
@@ -202,13 +202,14 @@ def load_facts(folder: Path | str | None = None, overlay: Path | str | None = No
     try:
         with no_collector():
             overlaid = checked_folder(Path(own), FOLDERS) if own else None
-            return _load(Path(folder) if folder else data_dir(), overlaid)
+            seen = stamps(overlaid) if overlaid else ()
+            return _load(Path(folder) if folder else data_dir(), overlaid, seen)
     except YamlError as error:
         raise FactsError(str(error)) from None
 
 
 @cache
-def _load(folder: Path, overlay: Path | None) -> Facts:
+def _load(folder: Path, overlay: Path | None, seen: tuple[Any, ...]) -> Facts:
     if not folder.is_dir():
         raise FactsError(f"{folder}: no such folder of facts; reinstall the package or name data/")
     digest = hashlib.sha256()

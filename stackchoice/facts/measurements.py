@@ -149,8 +149,12 @@ ROWS: dict[str, type[Record] | None] = {
 
 
 def _rows(text: str, record: type[Any], path: Path) -> list[Any]:
+    try:
+        rows = list(csv.DictReader(text.splitlines()))
+    except csv.Error as error:  # a field of megabytes
+        raise FactsError(f"{path}: is no CSV of measurements ({error}); correct it") from None
     return [
         checked(record, {k: v for k, v in row.items() if k in record.model_fields},
                 f"{path}:{number}")
-        for number, row in enumerate(csv.DictReader(text.splitlines()), start=2)
+        for number, row in enumerate(rows, start=2)
     ]  # fmt: skip

@@ -24,7 +24,9 @@ def checked_folder(overlay: Path, folders: Collection[str]) -> Path:
         raise FactsError(f"{overlay}: no such folder of facts; name one with {OVERLAY_VARIABLE}")
     for path in sorted(p for p in overlay.rglob("*") if not p.is_dir()):
         name = path.relative_to(overlay).as_posix()
-        known = name in OVERLAID or (path.suffix == ".yaml" and path.parent.name in folders)
+        known = name in OVERLAID or (
+            path.suffix == ".yaml" and name.removesuffix(f"/{path.name}") in folders
+        )
         if not known and not path.name.startswith(("README", ".")):
             raise FactsError(
                 f"{path}: own facts may not hold {name!r}; "
@@ -33,6 +35,12 @@ def checked_folder(overlay: Path, folders: Collection[str]) -> Path:
         if known and path.suffix == ".yaml":
             refuse_unclear(path)
     return overlay.resolve()
+
+
+def stamps(overlay: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file of a folder does: facts that were read count until then."""
+    found = ((path, path.stat()) for path in sorted(overlay.rglob("*")) if path.is_file())
+    return tuple((str(path), about.st_mtime_ns, about.st_size) for path, about in found)
 
 
 def own_table(path: Path) -> bytes:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+#: What is further from one than this was never measured, and its sums and inverses overflow.
+FAR = 1e21
 #: Counts beyond this are no layers, heads, bits or modules.
 MAX_COUNT = 2**53
 
@@ -19,6 +21,23 @@ def list_of(value: Any) -> list[Any]:
 def text_of(value: Any) -> str:
     """Return a text that UTF-8 can hold; JSON may carry lone surrogates, which it cannot."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
+
+
+def measurable(value: float) -> bool:
+    """Whether a figure may have been measured: of either sign, finite and not :data:`FAR` out."""
+    return value == 0 or 1 / FAR <= abs(value) <= FAR
+
+
+def far_out(tree: Any, at: str = "") -> str | None:
+    """Return where in a tree of plain values the first figure stands that was never measured."""
+    if isinstance(tree, int | float) and not measurable(tree):
+        return at
+    pairs = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree if isinstance(tree, list | tuple) else ())
+    )
+    return next((found for key, part in pairs if (found := far_out(part, f"{at}.{key}"))), None)
 
 
 def count_of(value: Any) -> int | None:

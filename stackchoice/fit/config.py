@@ -142,7 +142,10 @@ def head_dim(text: dict[str, Any]) -> int:
 
 
 def kv_heads(text: dict[str, Any]) -> int:
-    """Return the heads whose keys and values are stored, under every notation known."""
+    """Return the heads whose keys and values are stored, under every notation known.
+
+    UnknownCacheError where a key may say it that is not read here.
+    """
     if text.get("multi_query_attention"):
         return need(text, "multi_query_group_num")  # ChatGLM
     if text.get("new_decoder_architecture"):

@@ -5,6 +5,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def import_results(
 
 
 def _arm(arm: str | None, path: Path, run: Run, place: int | None) -> str:
-    name = arm or run.label or path.name.split(".")[0]
+    name = arm or run.label or path.stem
     asked = [f"{k} {v}" for k, v in run.asked.items() if v is not None]
     return shown(name if place is None else f"{name} [{', '.join(asked) or place}]", 200)
 
@@ -169,9 +170,19 @@ def _declare(
 
 
 def _checked(record: type[Record], key: str, value: Any) -> Any:
-    """Return a declared value as the record holds it; but for a seed none is below zero."""
+    """Return a declared value as the record holds it; but for a seed none is below zero.
+
+    A text is tried as it stands, so that a revision of digits stays one, then as ``a=1,b=2``.
+    """
+    pairs = (p.replace(":", "=", 1).partition("=") for p in str(value).split(","))
+    mapping = {k.strip(): _number(v.strip()) for k, mark, v in pairs if mark}
     try:
-        found = getattr(record.model_validate({key: value}), key)
+        try:
+            found = getattr(record.model_validate({key: value}), key)
+        except ValidationError:
+            if not mapping:
+                raise
+            found = getattr(record.model_validate({key: mapping}), key)
     except ValidationError as error:
         raise InputError(
             f"{key} {shown(str(value))!r}: {error.errors()[0]['msg']}; declare it anew"
@@ -179,6 +190,15 @@ def _checked(record: type[Record], key: str, value: Any) -> Any:
     if key != "seed" and isinstance(found, int | float) and not found >= 0:
         raise InputError(f"{key} {found:g}: is below zero or no number; declare it anew")
     return found
+
+
+def _number(text: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _results(runs: list[Run]) -> Results:
@@ -233,8 +253,9 @@ def _repetition(number: int, run: Run) -> Repetition:
 def _day(text: str | None, path: Path) -> tuple[str, str]:
     """Return the day of the run and what it was read from; stamps differ between harnesses."""
     stamp = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)(?!\d)", text or "")
-    if stamp:
-        return "-".join(stamp.groups()), "taken in as it is"
+    with suppress(ValueError):  # a day that no calendar has
+        if stamp:
+            return dt.date(*map(int, stamp.groups())).isoformat(), "taken in as it is"
     seconds, note = number(text), "taken in as it is"
     if seconds is None or not 1e9 < seconds < 1e11:
         seconds, note = path.stat().st_mtime, "taken in as it is; the date is the file's"

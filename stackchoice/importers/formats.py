@@ -31,10 +31,11 @@ def read_runs(text: str, name: str) -> list[Run]:
     elif isinstance(tree, list):
         found = _objects(rows(tree), name)
     else:
-        found = _objects(_lines(text), name) or _table(text)
+        found = _objects(_lines(text, name), name) or _table(text)
     if not found:
+        cut = "no whole JSON, so " if tree is None and text.lstrip().startswith(("{", "[")) else ""
         raise InputError(
-            f"{shown(name)}: no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"
+            f"{shown(name)}: {cut}no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"
         )
     return found
 
@@ -66,10 +67,24 @@ def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
     return found
 
 
-def _lines(text: str) -> list[dict[str, Any]]:
-    """Return the objects of JSON lines; nothing where a line is none."""
-    found = [parse_json(line) for line in text.splitlines() if line.strip()]
-    return [] if None in found else [row for row in found if row is not None]
+def _lines(text: str, name: str) -> list[dict[str, Any]]:
+    """Return the objects of JSON lines; nothing where the first line is none.
+
+    InputError where a later one is none. A text inside a line may hold other ends of lines.
+    """
+    found = []
+    for place, line in enumerate(text.split("\n"), 1):
+        row = parse_json(line)
+        if row is not None:
+            found.append(row)
+        elif line.strip() and not found:
+            return []
+        elif line.strip():
+            raise InputError(
+                f"{shown(name)}:{place}: no whole JSON object, and the lines before are; the file "
+                "is damaged or was cut off: copy or export it again"
+            )
+    return found
 
 
 def _table(text: str) -> list[Run]:

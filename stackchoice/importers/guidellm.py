@@ -7,6 +7,7 @@ benchmark; the metrics have had one shape (``successful``, ``errored``, ``incomp
 from typing import Any
 
 from stackchoice.confirm.results import Goodput
+from stackchoice.facts.values import dict_of
 from stackchoice.importers.run import Found, Run, sample, sampling_of
 from stackchoice.importers.values import at, lengths, number, plain, rows, spread, whole, words
 from stackchoice.load.records import Sample
@@ -29,13 +30,14 @@ def read_guidellm(tree: dict[str, Any]) -> list[Run]:
 def _benchmark(tree: dict[str, Any], bench: dict[str, Any]) -> Run:
     metrics = bench["metrics"]
     strategy = _first(at(bench, "config", "strategy"), at(bench, "args", "strategy"),
-                      at(bench, "scheduler", "strategy")) or {}  # fmt: skip
+                      at(bench, "scheduler", "strategy"))  # fmt: skip
+    strategy = dict_of(strategy)
     kind = words(strategy.get("type_"))
     streams = whole(_first(strategy.get("streams"), strategy.get("max_concurrency")))
     rate = number(strategy.get("rate"))
     if kind == "synchronous":
         streams = 1
-    totals = metrics.get("request_totals") or bench.get("request_totals") or {}
+    totals = dict_of(metrics.get("request_totals") or bench.get("request_totals"))
     data = _data(tree, bench)
     version = _first(
         at(tree, "metadata", "guidellm_version"), at(bench, "extras", "guidellm_version")
@@ -83,8 +85,8 @@ def _first(*values: Any) -> Any:
 
 
 def _identity(tree: dict[str, Any], bench: dict[str, Any]) -> Found:
-    backend = _first(at(bench, "config", "backend"), at(tree, "config", "spec", "backend"),
-                     at(bench, "worker")) or {}  # fmt: skip
+    backend = dict_of(_first(at(bench, "config", "backend"), at(tree, "config", "spec", "backend"),
+                             at(bench, "worker")))  # fmt: skip
     model = _first(backend.get("model"), backend.get("backend_model"), at(tree, "args", "model"),
                    backend.get("served_model"))  # fmt: skip
     return Found(items={"model": words(model), "endpoint_model": words(model)})
@@ -123,7 +125,7 @@ def _arrival(kind: str | None, streams: int | None, rate: float | None) -> str |
 
 
 def _lengths(metrics: dict[str, Any], name: str, asked: Any) -> Any:
-    of = at(metrics, name, "successful") or {}
+    of = dict_of(at(metrics, name, "successful"))
     return lengths(
         asked=None if asked is None else f"{asked} synthetic tokens", n=whole(of.get("count")),
         mean=number(of.get("mean")), low=number(of.get("min")), p50=number(of.get("median")),
@@ -148,7 +150,7 @@ def _difference(bench: dict[str, Any]) -> float | None:
 
 def _metric(metrics: dict[str, Any], name: str, scale: float, most: int | None = None) -> Any:
     """Read one distribution; that of ITL counts tokens, and requests are what is independent."""
-    of = at(metrics, name, "successful") or {}
+    of = dict_of(at(metrics, name, "successful"))
     n = whole(of.get("count"))
     if not n:
         return None

@@ -5,6 +5,7 @@ rate, a generation test (``tg``) the decode rate. A test of both gives neither.
 """
 
 import csv
+import io
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +15,7 @@ from stackchoice.importers.values import lengths, number, plain, spread, spread_
 from stackchoice.load.harnesses import known
 from stackchoice.load.records import Spread
 
-TEST = re.compile(r"(?:pp(\d+))?\+?(?:tg(\d+))?(?: @ d(\d+))?")
+TEST = re.compile(r"(?:pp([0-9]{1,15}))?\+?(?:tg([0-9]{1,15}))?(?: @ d([0-9]{1,15}))?")
 RATE = re.compile(r"([\d.]+)\s*(?:±|\+/-)?\s*([\d.]*)")
 BUILD = re.compile(r"^build:\s*(\S+)\s*\((\d+)\)", re.M)
 #: What stands behind the size in a description like "qwen3 8B Q4_K - Medium".
@@ -28,7 +29,11 @@ def is_llamabench(row: dict[str, Any]) -> bool:
 
 def read_csv(text: str) -> list[dict[str, Any]]:
     """Return the rows of the CSV output."""
-    return [row for row in csv.DictReader(text.splitlines()) if row.get("avg_ts")]
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        return [row for row in rows if row.get("avg_ts")]
+    except csv.Error:  # a field of megabytes
+        return []
 
 
 def read_markdown(text: str) -> list[dict[str, Any]]:
@@ -36,7 +41,7 @@ def read_markdown(text: str) -> list[dict[str, Any]]:
     header: list[str] = []
     found: list[dict[str, Any]] = []
     build, names = BUILD.search(text), known("llama-bench")["columns"]
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not line.strip().startswith("|"):
             continue
         cells = [c.strip() for c in line.strip().strip("|").split("|")]

@@ -7,7 +7,7 @@ from typing import Any
 from stackchoice.confirm import protocol
 from stackchoice.confirm.passport import Lengths
 from stackchoice.facts.datum import Evidence
-from stackchoice.facts.values import text_of
+from stackchoice.facts.values import measurable, text_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Spread
 from stackchoice.load.rules import load_rules
@@ -17,7 +17,7 @@ Plain = str | int | float | bool
 
 
 def number(value: Any, scale: float = 1.0) -> float | None:
-    """Return a finite number that is not negative, scaled; numbers in CSV come as text."""
+    """Return a number that may have been measured, scaled; numbers in CSV come as text."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -29,7 +29,7 @@ def number(value: Any, scale: float = 1.0) -> float | None:
         found = float(value) * scale
     except OverflowError:
         return None
-    return found if math.isfinite(found) and found >= 0 else None
+    return found if found >= 0 and measurable(found) else None
 
 
 def whole(value: Any) -> int | None:

@@ -14,6 +14,9 @@ from typing import Literal
 
 from stackchoice.facts.datum import Evidence, Record
 
+#: Ends of an interval that are further out than a float reaches stay at the last that it holds.
+MAX_LOG = 700.0
+
 
 class Nested(Record):
     """A mean with its 95 % interval, and where its scatter comes from.
@@ -119,7 +122,7 @@ def gap(
     else:
         shares = sum(e**2 / (len(u) - 1) for e, u in zip(errors, units, strict=True))
         half = t_quantile(0.975, total**2 / shares) * math.sqrt(total)
-    low, high = math.exp(difference - half), math.exp(difference + half)
+    low, high = (math.exp(min(end, MAX_LOG)) for end in (difference - half, difference + half))
     scatter = max(x.between_sd or 0.0 for x in (a, b)) if launched else assumed_scatter
     known = "" if launched else f" (unknown here, assumed to be {assumed_scatter:.0%})"
     bounds = {"ratio": ratio, "low": low, "high": high}

@@ -4,17 +4,25 @@ import contextlib
 import json
 import os
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from markupsafe import Markup
 
 from stackchoice.choose import decide
 from stackchoice.confirm import Passport
 from stackchoice.errors import InputError, StackchoiceError
-from stackchoice.facts import Facts
+from stackchoice.facts import Facts, load_facts
+from stackchoice.facts.own import OVERLAY_VARIABLE
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.write import ordinary
 from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 from stackchoice.logs import read_log_by_name
+from stackchoice.notebooks import OWN_FACTS
+from stackchoice.own_model import own_model, save_own_model, unknown_of
 from stackchoice.present.arms import arms_context
 from stackchoice.present.checkpoint import describe_checkpoint
 from stackchoice.present.controls import WIDE, text_field
@@ -144,8 +152,31 @@ class DropPanel(Panel):
         field = text_field("File or folder (path)", path, WIDE)
         super().__init__(facts, {"path": field}, {"path": path}, Kept(keep, "file"))
         self._opens_in = form
+        self.model_button = ipywidgets.Button(description="Use this model", icon="plus")
+        self.model_button.on_click(lambda _: self.own_model())
+        if form is not None:
+            self.children = (self.children[0], self.model_button, *self.children[1:])
 
+    children: tuple[Any, ...]
     result: Section
+
+    def own_model(self) -> None:
+        """Keep the model that was dropped in among one's own facts, and choose it in the form."""
+        folder = Path(os.environ.get(OVERLAY_VARIABLE) or OWN_FACTS).resolve()
+        path = Path(os.path.expanduser(self.values["path"].strip()))
+        try:
+            model = own_model(path, date.today(), facts=self.facts)
+            written = save_own_model(model, folder)
+            os.environ[OVERLAY_VARIABLE] = str(folder)  # for what is started from here: a report
+            self.facts = load_facts()
+        except StackchoiceError as error:
+            self.form.refuse(str(error), "path")
+            return
+        if self._opens_in is not None:
+            self._opens_in.adopt(self.facts, model.id)
+        missing = ", ".join(unknown_of(model)) or "nothing"
+        said = Markup("{} is chosen in the form above and kept in {}; unknown of it: {}")
+        self.form.say(said.format(model.id, written, missing), "path")
 
     def _answer(self, values: dict[str, str]) -> Section:
         if not (text := values["path"].strip()):

@@ -79,7 +79,8 @@ class Form:
         self._settling = True
         try:
             for name, choices in (options or {}).items():
-                self.fields[name].options = choices
+                if tuple(self.fields[name].options) != tuple(choices):
+                    self.fields[name].options = choices
             for name, value in values.items():
                 self.fields[name].value = value
         finally:

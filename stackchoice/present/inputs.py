@@ -25,12 +25,17 @@ def control(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget
 
 def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
     if field.path == "model.id":
-        return [(model.name, model.id) for model in facts.models.values()]
+        return models(facts)
     if field.path == "candidates.machines.0.id":
         none = [] if value else [("none", "")]
         return [*none, *((machine.name, machine.id) for machine in facts.machines.values())]
     names = field.choices or ("yes", "no", NOT_KNOWN)
     return [(name, name) for name in names]
+
+
+def models(facts: Facts) -> list[tuple[str, str]]:
+    """Return every model there is."""
+    return [(model.name, model.id) for model in facts.models.values()]
 
 
 def weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:

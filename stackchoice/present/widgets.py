@@ -32,7 +32,7 @@ from stackchoice.present.fields import (
     written,
 )
 from stackchoice.present.form import ROW, SOURCE, Form
-from stackchoice.present.inputs import control, weights
+from stackchoice.present.inputs import control, models, weights
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
@@ -44,8 +44,8 @@ from stackchoice.scenario import (
     save_scenario,
 )
 
-#: Names that a scenario may have.
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+#: What a name of a scenario has a hyphen for.
+NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 #: Fields beside those of the scenario.
 PATH, OTHER = "path", "other"
 
@@ -120,6 +120,11 @@ class ScenarioPanel(ipywidgets.VBox):
             if self.keep:
                 self._keep()
         self._show(path)
+
+    def adopt(self, facts: Facts, model: str) -> None:
+        """Decide on other facts from now on, and on a model that is new among them."""
+        self.facts = facts
+        self.set("model.id", model)
 
     def _keep(self) -> None:
         """Write what stands to the file, unless somebody else wrote it; the button says so then."""
@@ -213,9 +218,9 @@ class ScenarioPanel(ipywidgets.VBox):
 
     @property
     def _name(self) -> str:
-        """The name of the file, where a scenario may have it."""
-        stem = self._target.stem
-        return stem if NAME.fullmatch(stem) else self.scenario.name
+        """The name of the file, as a scenario may have it: lower-case, hyphens for the rest."""
+        name = NOT_IN_NAMES.sub("-", self._target.stem.lower()).strip("-")[:61]
+        return name or self.scenario.name
 
     @property
     def _target(self) -> Path:
@@ -255,7 +260,8 @@ class ScenarioPanel(ipywidgets.VBox):
     def _show(self, changed: str = "") -> None:
         """Make every field, the places beside them and the result say what stands."""
         values = {path: shown(self.scenario, path) for path in self.fields}
-        self.form.settle(values, {"model.artifacts": weights(self.scenario, self.facts)})
+        named = weights(self.scenario, self.facts)
+        self.form.settle(values, {"model.id": models(self.facts), "model.artifacts": named})
         self.form.refuse(self.error, changed)
         self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
 

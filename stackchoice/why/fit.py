@@ -213,7 +213,10 @@ def _admitted(of: Asked, title: str, rows: list[AdmissionRow], pools: dict[str, 
                 live = ADMIT[str(row.rule)](asked, pool, context)
         except (UnknownRuleError, UnknownCacheError):
             continue
-        work.step(f"live sequences, {row.basis}", live["live_sequences"], "sequences")
+        name, count = f"live sequences, {row.basis}", live["live_sequences"]
+        if isinstance(count, int) and count:  # no sum: a limit that is set, below the pool's
+            work.fact(name, count, "sequences", note="as many as the release runs at once")
+        work.step(name, count, "sequences")
     for key, datum in noting.read.items():
         value = datum.value.replace("_", " ") if isinstance(datum.value, str) else datum.value
         work.fact(key.replace("_", " "), value, "", datum)

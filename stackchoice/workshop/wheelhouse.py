@@ -56,6 +56,8 @@ def main() -> None:
                 write_whole(folder / wheel.name, wheel.read_bytes(), EngineError, folders=True)
     except StackchoiceError as error:
         sys.exit(f"stackchoice: {error}")
+    except KeyboardInterrupt:
+        sys.exit("stackchoice: stopped before the end; the same command begins again")
     size = sum(f.stat().st_size for f in folder.glob("*.whl"))
     print(f"{folder}: {len(list(folder.glob('*.whl')))} wheels, {size / 1e6:,.0f} MB; on a laptop:")
     print(instructions(folder))
