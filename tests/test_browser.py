@@ -3,6 +3,7 @@
 The answer that a page shows is held against the one that the library gives for the same input.
 """
 
+import json
 import os
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import lab as jupyter
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from test_own_model import DENSE
 
 from stackchoice import decide, load_scenario
 from stackchoice.confirm import Passport
@@ -68,7 +70,7 @@ def lab(tmp_path_factory):
 @pytest.fixture
 def notebook(browser, lab, request):
     """The notebook that the test names, run from top to bottom; complaints fail the test."""
-    for kept in lab.root.glob("my-*"):
+    for kept in (*lab.root.glob("my-*.*"), *lab.root.glob("my-facts/models/*")):
         kept.unlink()
     with lab.open(browser, request.param) as opened:
         assert opened.run_all() == []
@@ -151,6 +153,22 @@ def test_a_first_visit_ends_in_a_report_field_by_field(notebook, lab, facts):
     assert (told.workload.users.value, told.workload.images.value) == (80, False)
     assert not told.workload.shared_prefix_tokens.known
     assert decide(told, facts).verdict.split(":")[0] in report
+
+
+@opens("00_start.ipynb")
+def test_a_config_that_nobody_knows_is_decided_on_and_stays(notebook, lab):
+    config = lab.root / "ours" / "config.json"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(json.dumps(DENSE), "utf-8")
+    dropped = notebook.panel("File or folder (path)")
+    notebook.type("File or folder (path)", str(config))
+    dropped.get_by_text("LlamaForCausalLM").wait_for()
+    dropped.get_by_role("button", name="Use this model").press("Enter")
+    dropped.get_by_text("ours is chosen in the form above").wait_for()
+    for _ in range(2):
+        model = notebook.panel("Model").get_by_label("Model", exact=True)
+        assert model.evaluate("field => field.selectedOptions[0].textContent.trim()") == "ours"
+        again(notebook)
 
 
 @opens("01_hardware_fit.ipynb")

@@ -87,7 +87,7 @@ def test_a_wrong_value_is_refused_like_in_a_file_and_the_last_valid_one_stays(
 
 def test_a_valid_value_takes_the_error_away(panel):
     panel.fields["workload.users"].value = "many"
-    assert "&#39;many&#39; is wrong" in panel.form.places["workload.users"].value
+    assert ">users: &#39;many&#39; is wrong" in panel.form.places["workload.users"].value
     panel.fields["workload.users"].value = "300"
     assert panel.error == ""
     assert {place.value for place in panel.form.places.values()} == {""}

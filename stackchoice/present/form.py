@@ -16,7 +16,7 @@ BELOW = ipywidgets.Layout(width="0", min_width="100%", margin="0")
 SOURCE = "panel"
 SECTIONS = "|".join(sorted({path.partition(".")[0] for path in LABELS}))
 #: How an error begins: with a form or a scenario by its name, and an input as a file has it.
-AT = re.compile(rf"^[a-z0-9-]+: ((?:{SECTIONS})(?:\.\w+?)*)(?:\.value)?(: | )")
+AT = re.compile(rf"^[a-z0-9-]+: ((?:{SECTIONS})(?:\.\w+)*?)(?:\.value)?(: | )")
 ROW = ipywidgets.Layout(flex_flow="row wrap")
 
 
