@@ -21,6 +21,8 @@ from stackchoice.sizing import check_weights
 
 COUNTED = "counted from the config; norms and biases are left out"
 PLAIN_BITS = 16
+#: Keys of which a model's config has one.
+NAMING = {"architectures", "model_type"}
 
 
 def own_model(
@@ -58,10 +60,9 @@ def own_model(
     path = Path(path)
     found = inspect_checkpoint(path, facts)
     config, unknown = checkpoint_config(open_checkpoint(path, facts), facts)
-    if unknown or not config:
-        raise InputError(
-            f"{shown(str(path))}: {unknown or 'holds no config.json'}; name a folder that has one"
-        )
+    if unknown or not NAMING & set(config):
+        why = unknown or "holds no config that names an architecture or a model type"
+        raise InputError(f"{shown(str(path))}: {why}; name a model's config.json or its folder")
     named = sorted(found.names, key=lambda known: "/" not in known)  # a repository's name first
     id_ = name or next(iter(named), path.stem)
     source = Source(
@@ -100,7 +101,11 @@ def save_own_model(model: Model, folder: Path | str) -> Path:
     _by_name(told, "files")
     text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=10_000)
     write_whole(path, text, FactsError, read=None, folders=True)
-    load_facts(overlay=Path(folder))
+    try:
+        load_facts(overlay=Path(folder))
+    except FactsError:
+        path.unlink()  # it would be refused at every later reading of the folder
+        raise
     return path
 
 
@@ -171,14 +176,16 @@ def _artifact(
     bits = found.weight_bits[0] if len(found.weight_bits) == 1 else None
     acts = found.activation_bits or ([PLAIN_BITS] if bits == PLAIN_BITS else [])
     read = None
-    if counts and counts.routed and weights.value:
+    if counts and counts.routed and weights.value and bits:  # experts may be stored in fewer bits
         read = round(weights.value * counts.decode_active / counts.total)
-    note = "the share of parameters that a token touches"
     return Artifact(
         id=id_, label=(most and (most.encoding or most.name)) or "as it is",
         format="safetensors" if found.format == "config" else found.format,
         encoding=(most and most.encoding) or "unknown", weights_bytes=weights,
-        read_bytes_per_token=_counted(read, source, note),
+        read_bytes_per_token=Datum[int](
+            value=read, evidence=Evidence.INFERRED, source=source,
+            note="the weights' size times the share of parameters that a token touches",
+        ) if read else Datum[int](),
         weight_bits=_said(bits, source),
         activation_bits=_said(acts[0] if len(acts) == 1 else None, source),
         parts=Datum[list[WeightPart]](

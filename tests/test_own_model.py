@@ -53,6 +53,7 @@ def test_a_plain_config_gives_parameters_and_bytes_that_are_computed(tmp_path):
 def test_a_mixture_reads_the_share_of_its_parameters_that_a_token_touches(tmp_path):
     model = own_model(written(tmp_path, SPARSE), DAY)
     (artifact,) = model.artifacts
+    assert artifact.read_bytes_per_token.evidence is Evidence.INFERRED
     common = LAYERS * (ATTENTION + WIDE * EXPERTS)  # the router is read whole
     one = LAYERS * 3 * WIDE * NARROW
     read = 2 * (WORDS * WIDE + common + ACTIVE * one)
@@ -124,6 +125,28 @@ def test_a_config_without_layers_that_are_known_is_refused(tmp_path):
     with pytest.raises(InputError):
         own_model(written(tmp_path, {"quantization": {"quant_algo": "FP8"}, "producer": {}},
                           "hf_quant_config.json"), DAY)  # fmt: skip
+
+
+def test_what_the_folder_could_not_be_read_with_is_not_left_in_it(tmp_path):
+    """Another JSON is no config; a text that facts may not hold is refused and the file is gone."""
+    with pytest.raises(InputError, match="names an architecture"):
+        own_model(written(tmp_path, {"format": "a passport"}), DAY)
+    broken = own_model(written(tmp_path, {**DENSE, "note": "two\nlines"}), DAY)
+    with pytest.raises(FactsError, match="line breaks"):
+        save_own_model(broken, tmp_path / "mine")
+    assert not list((tmp_path / "mine").rglob("*.yaml"))
+    assert load_facts(overlay=tmp_path / "mine").overlay == []
+
+
+def test_experts_in_fewer_bits_leave_what_a_token_reads_unknown(tmp_path):
+    mixed = {**SPARSE, "quantization_config": {
+        "quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+        "config_groups": {"group_0": {"targets": ["re:.*experts.*"], "weights": {
+            "num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16,
+            "symmetric": True, "dynamic": False}}},
+    }}  # fmt: skip
+    (artifact,) = own_model(written(tmp_path, mixed), DAY, weights_gb=1).artifacts
+    assert artifact.weight_bits.value is artifact.read_bytes_per_token.value is None
 
 
 def test_a_notebook_takes_a_dropped_config_into_its_form(tmp_path, monkeypatch):

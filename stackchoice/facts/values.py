@@ -23,6 +23,16 @@ def text_of(value: Any) -> str:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
 
 
+def typed(text: str) -> str | int | float:
+    """Return a number where a text is one, else the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def measurable(value: float) -> bool:
     """Whether a figure may have been measured: of either sign, finite and not :data:`FAR` out."""
     return value == 0 or 1 / FAR <= abs(value) <= FAR

@@ -16,6 +16,7 @@ from stackchoice.confirm.passport import Passport, Protocol, Validity, read_boun
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Evidence, Record, Source
+from stackchoice.facts.values import typed
 from stackchoice.facts.yaml import shown
 from stackchoice.importers.formats import ACCEPTED, read_runs
 from stackchoice.importers.run import Run
@@ -175,7 +176,7 @@ def _checked(record: type[Record], key: str, value: Any) -> Any:
     A text is tried as it stands, so that a revision of digits stays one, then as ``a=1,b=2``.
     """
     pairs = (p.replace(":", "=", 1).partition("=") for p in str(value).split(","))
-    mapping = {k.strip(): _number(v.strip()) for k, mark, v in pairs if mark}
+    mapping = {k.strip(): typed(v.strip()) for k, mark, v in pairs if mark}
     try:
         try:
             found = getattr(record.model_validate({key: value}), key)
@@ -190,15 +191,6 @@ def _checked(record: type[Record], key: str, value: Any) -> Any:
     if key != "seed" and isinstance(found, int | float) and not found >= 0:
         raise InputError(f"{key} {found:g}: is below zero or no number; declare it anew")
     return found
-
-
-def _number(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _results(runs: list[Run]) -> Results:

@@ -172,11 +172,14 @@ class DropPanel(Panel):
         except StackchoiceError as error:
             self.form.refuse(str(error), "path")
             return
+        chosen = "not chosen"
         if self._opens_in is not None:
             self._opens_in.adopt(self.facts, model.id)
+            if not self._opens_in.error:
+                chosen = "chosen"
         missing = ", ".join(unknown_of(model)) or "nothing"
-        said = Markup("{} is chosen in the form above and kept in {}; unknown of it: {}")
-        self.form.say(said.format(model.id, written, missing), "path")
+        said = Markup("{} is {} in the form above and kept in {}; unknown of it: {}")
+        self.form.say(said.format(model.id, chosen, written, missing), "path")
 
     def _answer(self, values: dict[str, str]) -> Section:
         if not (text := values["path"].strip()):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
+from stackchoice.facts.values import typed
 
 Setting = str | int | float | bool
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -116,12 +117,7 @@ def design(
 def _value(text: str) -> Setting:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return typed(text)
 
 
 def _shown(value: Setting) -> str:
