@@ -262,6 +262,8 @@ def test_confirmation_measures_as_often_as_asked(notebook, lab):
     pytest.importorskip("xllamacpp")
     assert barred(notebook.page, OUTPUTS) == []
     panel = notebook.panel("Requests")
+    canaries = notebook.page.get_by_text("Canaries: correctness of the stack")
+    assert canaries.count() == 1
     notebook.type("Requests", "2")
     start = panel.get_by_role("button", name="Measure")
     start.press("Enter")
