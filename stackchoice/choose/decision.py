@@ -220,6 +220,7 @@ class Decision(Record):
     best_self_hosted: str | None
     best_self_hosted_configuration: str
     verdict: str
+    remarks: list[str]
     conditions: list[str]
     options: list[Option]
     candidates: list[Candidate]
