@@ -565,6 +565,14 @@ def test_nodes_of_one_server_are_one_boot(engine, key, pools, least, memory):
     assert len(read_lines(turns + turns, memory).boots) == 2
 
 
+@pytest.mark.parametrize(("size", "told"), [("8", True), ("1", False), ("'x'", False)])
+def test_a_pool_of_data_parallel_ranks_is_one_ranks(size, told, memory):
+    args, *rest = NODES["sglang"].replace("NODE", f"0, dp_size={size}").splitlines()
+    (boot,) = read_lines([args, *(line.replace("POOL", "367404") for line in rest)], memory).boots
+    assert boot.value("pool_tokens") == 367_404
+    assert (f"one of {size} ranks" in boot.pool_meaning) == told
+
+
 @pytest.mark.parametrize("prefix", ["INFO | ", "WARNING  | ", "12 | ", "vllm-1  | "])
 def test_a_level_or_a_number_before_a_line_is_no_server(prefix, memory):
     lines = server("140", "a/one", "11.15", "91,328")
