@@ -561,3 +561,72 @@ def test_a_card_of_70_gib_asks_for_more_requests():
             device=machines[name],
         ).most_requests  # fmt: skip
     assert found == {"h100_sxm": 969, "a100_80_sxm": None}
+
+
+QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
+
+
+@pytest.mark.parametrize(("spec", "kv", "layout"), [
+    # syv-ai/qwen38-27b-rtx3090 issue 102, states in bf16 and eight-bit keys with a scale a head
+    ({"num_speculative_tokens": 15, "mamba_ssm_cache_dtype": "bfloat16"}, None, (480, 1.27)),
+    ({"num_speculative_tokens": 7, "mamba_ssm_cache_dtype": "bfloat16"}, "int8_per_token_head",
+     (864, 1.09)),
+    # vllm-project/vllm pull 46329, comment of 2026-09-19
+    ({"num_speculative_tokens": 3}, "fp8", (1600, 0.25)),
+    ({"num_speculative_tokens": 3}, "nvfp4", (2848, 0.38)),
+])  # fmt: skip
+def test_blocks_that_starts_of_2026_printed(spec, kv, layout):
+    """Qwen3.8-27B with drafts; of the last two only the block was printed."""
+    found = vllm.plan(launch("vllm", "0.28.0", QWEN, kv_dtype=kv, settings={
+        "max_num_batched_tokens": 8192, **spec}))  # fmt: skip
+    assert (found.attention_block_tokens, found.padding_pct) == layout
+
+
+@pytest.mark.parametrize(("blocks", "printed"), [(424, 620_944), (425, 622_408), (426, 623_873)])
+def test_pools_of_one_set_up_in_three_starts(blocks, printed):
+    """noonghunna/club-3090 issues 295, 294 and 642: 179 blocks a request of 262,144 tokens."""
+    config = load_facts().models["Qwen/Qwen3.6-27B"].config.value
+    found = vllm.plan(launch("vllm", "0.22.0", config, tp=2, kv_dtype="fp8_e5m2", draft_layers=1,
+                             settings={"num_speculative_tokens": 3, "max_num_batched_tokens": 8192,
+                                       "enable_prefix_caching": True}))  # fmt: skip
+    assert found.request_blocks(262_144) == 179
+    assert found.printed_tokens(blocks, 262_144) == printed
+
+
+@pytest.mark.parametrize(("model", "release", "drafted", "sequences", "mib"), [
+    # a llama.cpp log of Qwen3.8-27B with MTP, GenerelSchwerz/llama.cpp pull 37, ggml-org's 26499
+    ("Qwen/Qwen3.8-27B", "b12000", 2, 1, 448.88), ("Qwen/Qwen3.8-27B", "b11000", 6, 1, 1047.38),
+    ("Qwen/Qwen3.5-35B-A3B", "b11000", 7, 1, 502.5), ("Qwen/Qwen3.6-27B", "b10068", 0, 4, 598.5),
+])  # fmt: skip
+def test_llama_cpp_keeps_a_state_for_each_drafted_token(model, release, drafted, sequences, mib):
+    config = load_facts().models[model].config.value
+    asked = launch("llama.cpp", release, config, settings={"num_speculative_tokens": drafted})
+    found = llamacpp.cells(asked, 8192, sequences=sequences)
+    assert found.state_bytes / 2**20 == pytest.approx(mib, abs=0.006)
+
+
+def test_states_beside_drafts_are_unknown_where_nobody_read_them():
+    facts = load_facts()
+    drafts = {"num_speculative_tokens": 2}
+    granite = facts.models["ibm-granite/granite-4.0-h-small"].config.value
+    for engine, release, config in (
+        ("llama.cpp", "b9000", QWEN), ("llama.cpp", None, granite), ("ollama", None, QWEN),
+        ("tensorrt-llm", None, QWEN), ("sglang", None, QWEN),
+    ):  # fmt: skip
+        found = admit(engine, release, config, pool_bytes=2**34, context_tokens=8192,
+                      settings=drafts)  # fmt: skip
+        assert found.live_sequences is None
+        assert found.notes
+
+
+def test_sglang_pools_of_hybrid_models_in_two_logs():
+    """Nemotron-3 on four devices, 53.38 GiB; Qwen3.8-27B on GB10, 58.74 GiB. Printed to 10 MB."""
+    nano = load_facts().models["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"].config.value
+    for config, gib, slots, tokens, rest in (
+        (nano, 53.38, 2211, 19_644_177, {"tp": 4}),
+        (QWEN, 58.74, 360, 228_520, {"settings": {"max_mamba_cache_size": 360}}),
+    ):  # fmt: skip
+        found = sglang.pools(launch("sglang", "0.5.21", config, kv_dtype="fp8", **rest),
+                             int(gib * 2**30))  # fmt: skip
+        assert found.slots == slots
+        assert found.tokens == pytest.approx(tokens, rel=0.002)

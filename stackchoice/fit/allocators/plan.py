@@ -191,7 +191,8 @@ class Launch(Record):
             **{
                 "state": self.state_layout(), "layers": self.layers,
                 "tp": self.tp // self.attention_ranks, "draft_layers": self.draft_layers,
-                "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
+                "draft_tokens": self.draft_tokens if self.fact("drafts_widen_state") else 0,
+                "bytes_per_head": self.bytes_per_head,
                 "expand_latent": self.expand_latent or self._expands(), "sliding": self.sliding,
                 "memory": self.memory, **changes,
             },
