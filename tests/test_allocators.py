@@ -630,3 +630,52 @@ def test_sglang_pools_of_hybrid_models_in_two_logs():
                              int(gib * 2**30))  # fmt: skip
         assert found.slots == slots
         assert found.tokens == pytest.approx(tokens, rel=0.002)
+
+
+@pytest.mark.parametrize(("kv", "gib", "block", "context", "printed"), [
+    ("fp8", 9.28, 1600, 262_144, 265_122), ("int8_per_token_head", 9.67, 1584, 262_144, 272_453),
+    ("fp8_per_token_head", 9.67, 1584, 262_144, 272_453),
+    ("int4_per_token_head", 9.67, 3104, 262_144, 502_667),
+    (None, 9.67, 800, 131_072, 138_519),
+])  # fmt: skip
+def test_one_model_in_five_cache_types(kv, gib, block, context, printed):
+    """Starts of Qwen3.8-27B with three drafted tokens on an RTX 5090, prefix caching off."""
+    found = vllm.plan(launch("vllm", "0.27.1", QWEN, kv_dtype=kv, draft_layers=1, settings={
+        "num_speculative_tokens": 3, "max_num_batched_tokens": 8192}))  # fmt: skip
+    assert found.attention_block_tokens == block
+    assert found.printed_tokens(found.pool_blocks(int(gib * GIB)), context) == printed
+    if kv is None:  # refused at 262,144: 17.64 GiB needed, 139,200 tokens proposed
+        assert found.needed_bytes(262_144) / GIB == pytest.approx(17.64, abs=HALF_STEP)
+        assert found.longest(int(gib * GIB), 262_144) == 139_200
+
+
+def test_a_pool_on_a_dgx_spark():
+    """Qwen3.6-27B with an eight-bit cache: 35.45 GiB are 1,114,865 tokens (vLLM of 2026)."""
+    config = load_facts().models["Qwen/Qwen3.6-27B"].config.value
+    found = vllm.plan(launch("vllm", "0.28.0", config, kv_dtype="fp8",
+                             settings={"max_num_batched_tokens": 8192}))  # fmt: skip
+    assert found.printed_tokens(found.pool_blocks(int(35.45 * GIB)), 262_144) == 1_114_865
+
+
+GEMMA_12B = {
+    **GEMMA_31B, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "num_global_key_value_heads": 1, "hidden_size": 3840, "attention_k_eq_v": True,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 8,
+}  # fmt: skip
+LAGUNA = {
+    **DENSE, "num_hidden_layers": 48, "sliding_window": 512,
+    "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 12,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "kv", "context", "sequences", "ubatch", "cells"), [
+    # llama.cpp 9849 with Gemma 4 12B: --ubatch-size 2048, four slots of one cache
+    (GEMMA_12B, None, 8192, 4, 2048, (8192, 128.0, 6144, 1920.0)),
+    # Laguna at 1M tokens in q4_0, as a test of raketenkater/ggrun quotes it
+    (LAGUNA, "q4_0", 1_048_576, 1, None, (1_048_576, 13_824.0, 1024, 40.5)),
+])  # fmt: skip
+def test_windows_that_llama_cpp_printed(config, kv, context, sequences, ubatch, cells):
+    found = llamacpp.cells(launch("llama.cpp", None, config, kv_dtype=kv), context,
+                           sequences=sequences, ubatch=ubatch)  # fmt: skip
+    mib = 2**20
+    assert (found.cells, found.bytes / mib, found.window_cells, found.window_bytes / mib) == cells
