@@ -193,7 +193,8 @@ def test_first_section_holds_the_decision(report):
     for text in (
         decision.title, decision.recommended, decision.best_self_hosted_configuration,
         *(f"{line.total_usd:,.0f} USD" for line in decision.cost.lines),
-        "never", decision.facts_sha256[:12], decision.version, *decision.remarks, *decision.conditions,
+        "never", decision.facts_sha256[:12], decision.version,
+        *decision.remarks, *decision.conditions,
     ):  # fmt: skip
         assert text in html
 

@@ -4,8 +4,8 @@ import gzip
 import json
 import random
 import re
-from itertools import zip_longest
 import urllib.request
+from itertools import zip_longest
 
 import pytest
 from log_vectors import ROWS
@@ -550,7 +550,7 @@ def node(engine, number, at, pool):
     ("vllm", "memory_for_cache_gib", ("8.11", "8.02"), 8.02),
 ])  # fmt: skip
 def test_nodes_of_one_server_are_one_boot(engine, key, pools, least, memory):
-    """Nodes that meet at one address; another address is another server, the same node another start."""
+    """Nodes that meet at one address; another address, or the same node again, is another start."""
     one, two = (node(engine, number, "lws-a", pool) for number, pool in enumerate(pools))
     turns = [line for pair in zip_longest(one, two) for line in pair if line]
     for lines in (turns, one + two, two + one):

@@ -203,6 +203,9 @@ STATUS_ORDER: tuple[Status, ...] = ("chosen", "too close to call", "viable", "el
 class Decision(Record):
     """The pure result of ``decide(scenario, facts)``.
 
+    ``conditions`` are what the answer hangs on; ``remarks`` what no condition would change: inputs
+    that contradict each other, and what would do where nothing does.
+
     Examples
     --------
     >>> from stackchoice import decide, load_facts, load_scenario

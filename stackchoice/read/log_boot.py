@@ -211,17 +211,13 @@ class BootBuilder:
 
     def join(self, other: "BootBuilder") -> None:
         """Take what another node of the same server said; where both said a thing, this one's."""
-        for mine, theirs in (
-            (self.settings, other.settings), (self.server, other.server), (self.seen, other.seen),
-            (self.kernels, other.kernels), (self.warned, other.warned),
-            (self.refusals, other.refusals), (self.series, other.series),
-        ):  # fmt: skip
-            theirs.update(mine)
-            mine.update(theirs)
+        for name in ("settings", "server", "seen", "kernels", "warned", "refusals", "series"):
+            setattr(self, name, {**getattr(other, name), **getattr(self, name)})
         for key, ranks in other.by_rank.items():
             mine = self.by_rank.setdefault(key, {})
-            for rank, pair in ranks.items():
-                mine[rank if rank not in mine else f"{rank} from line {other.first}".strip()] = pair
+            for rank, found in ranks.items():
+                other_rank = f"{rank} from line {other.first}".strip()
+                mine[rank if rank not in mine else other_rank] = found
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 
     def found(self) -> dict[str, Found]:

@@ -16,7 +16,6 @@ from stackchoice.fit.kinds import layer_counts
 from stackchoice.fit.layers import INDEXES, Layers, model_layers
 from stackchoice.fit.release import Release
 
-
 #: Settings that split layers or prompts over devices in ways whose pools nobody read.
 NOT_READ = (
     "pipeline_parallel_size", "pp_size", "prefill_context_parallel_size", "attn_cp_size",
@@ -72,8 +71,8 @@ class Launch(Record):
     def attention_ranks(self) -> int:
         """Ranks of data-parallel attention among the devices of one model.
 
-        Source: ``compute_dp_attention_world_info`` in SGLang's ``layers/dp_attention.py``. Elsewhere
-        a rank has devices of its own.
+        Elsewhere a rank has devices of its own. Source: ``compute_dp_attention_world_info`` in
+        SGLang's ``layers/dp_attention.py``.
         """
         return self.ranks if self.settings.get("enable_dp_attention") else 1
 

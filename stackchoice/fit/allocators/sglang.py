@@ -146,7 +146,9 @@ def memory_fraction(
     ``arg_groups/memory_hook.py`` of the wheel that ``data/allocators.yaml`` names.
     """
     if launch.attention_ranks > 1:
-        raise UnknownRuleError("what data-parallel attention reserves and stores twice was not read")
+        raise UnknownRuleError(
+            "what data-parallel attention reserves and stores twice was not read"
+        )
     memory = device_memory_gib * MIB_PER_GIB
     chunk, batch = _tier(launch, device_memory_gib)
     reserve = (
