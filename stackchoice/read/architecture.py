@@ -62,7 +62,7 @@ def architecture(config: dict[str, Any]) -> Architecture:
         number_of_layers=count_of(read(text, "num_hidden_layers")),
         moe_layers=moe_layers(text, experts), experts=experts,
         experts_per_token=per_token if experts else None, draft_layers=draft_layers(config),
-        context_tokens=count_of(text.get("max_position_embeddings")),
+        context_tokens=count_of(read(text, "max_position_embeddings")),
         dtype=text_of(model_dtype(text)).removeprefix("torch.") or None,
         state_dtype=states.pop() if len(states) == 1 else None,
         vision=bool(dict_of(config.get("vision_config")) or dict_of(config.get("visual"))),

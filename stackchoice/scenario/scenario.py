@@ -162,7 +162,7 @@ class Workload(Record):
     active_hours_per_day: Input[Annotated[Float, Field(gt=0, le=24)]] = Input()
     peak_factor: Input[Annotated[Float, Field(ge=1, le=10_000)]] = Input()
     volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
-    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=10)]] = Input()
+    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=1)]] = Input()
     concurrency: Input[Annotated[Float, Field(ge=0, le=1e9)]] = Input()
     spare_replicas: Input[Annotated[Int, Field(ge=0, le=1000)]] = Input()
     input_tokens: Input[Tokens] = Input()
