@@ -102,8 +102,9 @@ def test_a_record_without_the_size_of_its_weights_is_filled_in_and_no_other(tmp_
     assert load_facts(overlay=tmp_path / "mine").models["somewhere"] == full
     with pytest.raises(FactsError, match="is there already"):
         save_own_model(own_model(path, DAY, weights_gb=2), tmp_path / "mine")
-    edited = record.read_text("utf-8").replace("licence: {}", "licence: {value: mit, source: files}")
-    record.write_text(edited.replace("value: 1500000000", "value: null"), "utf-8")
+    edited = record.read_text("utf-8").replace("value: 1500000000", "value: null")
+    edited = edited.replace("licence: {}", "licence: {value: mit, source: files}")
+    record.write_text(edited, "utf-8")
     with pytest.raises(FactsError, match="is there already"):
         save_own_model(full, tmp_path / "mine")
 
@@ -199,12 +200,12 @@ def test_a_notebook_asks_for_the_size_of_the_weights_that_a_config_does_not_say(
     path = written(tmp_path, {**DENSE, "quantization_config": {"quant_method": "fp8"}})
     panel = DropPanel(load_facts(), str(path), form=form)
     panel.model_button.click()
-    assert "give its size" in panel.form.places["path"].value
+    assert "give that size" in panel.form.places["path"].value
     assert form.decision.fit.rows[0].pool_bytes is None
     panel.weights.value = "1,500"
     panel.model_button.click()
     assert "can be read in two ways" in panel.form.places["weights"].value
     panel.weights.value = "1.5"
     panel.model_button.click()
-    assert "give its size" not in panel.form.places["path"].value
+    assert "give that size" not in panel.form.places["path"].value
     assert form.decision.fit.rows[0].pool_bytes > 0

@@ -341,11 +341,11 @@ def test_a_figure_that_cannot_be_measured_makes_no_passport(tmp_path, odd):
 def test_a_setting_that_is_no_number_makes_no_passport(tmp_path, odd):
     tree = json.loads((data_dir() / "samples" / "embedded.passport.json").read_text("utf-8"))
     path = tmp_path / "p.json"
-    for settings, whole in (({"x": odd}, False), ({"x": 10**400, "y": "nan"}, True)):
-        tree["identity"]["settings"] = settings
+    for held, whole in (({"x": odd}, False), ({"x": 10**400, "y": "nan"}, True)):
+        tree["identity"]["settings"] = held
         path.write_text(json.dumps(tree), encoding="utf-8")
         if whole:
-            assert Passport.load(path).identity.settings == settings
+            assert Passport.load(path).identity.settings == held
         else:
             with pytest.raises(PassportError, match=r"identity\.settings\.x cannot be"):
                 Passport.load(path)

@@ -184,6 +184,16 @@ def test_what_is_no_number_is_said(answer, said):
     assert "\x1b" not in taken.text
 
 
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("memory.token", 64), ("memory.token", "64 KB"), ("choice.volume", 491_520_000)],
+)
+def test_right_digits_in_another_unit_are_told_so(name, answer):
+    taken = check(name, answer)
+    assert taken.ok is False
+    assert "the unit is not" in taken.text
+
+
 def test_a_wrong_choice_lists_the_choices():
     assert "answer one of: yes, no" in check("choice.quantise", "perhaps").text
 

@@ -193,7 +193,7 @@ class DropPanel(Panel):
                 chosen = "chosen"
         missing = unknown_of(model)
         said = Markup("{} is {} in the form above and kept in {}; unknown of it: {}{}")
-        fill = "; give its size below and use it again" if SIZE in missing else ""
+        fill = "; give that size below and use it again" if SIZE in missing else ""
         self.form.say(
             said.format(model.id, chosen, written, ", ".join(missing) or "nothing", fill), "path"
         )
