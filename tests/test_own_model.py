@@ -209,3 +209,5 @@ def test_a_notebook_asks_for_the_size_of_the_weights_that_a_config_does_not_say(
     panel.model_button.click()
     assert "give that size" not in panel.form.places["path"].value
     assert form.decision.fit.rows[0].pool_bytes > 0
+    panel.set("path", str(written(tmp_path, DENSE, "another.json")))
+    assert panel.weights.value == "not known"

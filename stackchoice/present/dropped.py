@@ -199,6 +199,7 @@ class DropPanel(Panel):
         )
 
     def _answer(self, values: dict[str, str]) -> Section:
+        self.weights.value = NOT_KNOWN  # another file has weights of its own
         if not (text := values["path"].strip()):
             raise InputError("no path: give that of a file or a folder")
         path = Path(os.path.expanduser(text))
