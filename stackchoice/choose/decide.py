@@ -83,7 +83,8 @@ def _decision(case: Case) -> Decision:
     listed = options(main)
     chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
-    conditions = [*instead(main), *_contradictions(case), *_conditions(missed, changes, chosen)]
+    remarks = [*instead(main), *_contradictions(case)]
+    conditions = _conditions(missed, changes, chosen)
     best, site, engine = main.best, main.site, main.engine
     fit, numbers = fit_numbers(main), None
     if best and site and engine:
@@ -95,7 +96,8 @@ def _decision(case: Case) -> Decision:
         recommended_configuration=chosen.configuration if chosen else "",
         best_self_hosted=best.option if best else None,
         best_self_hosted_configuration=best.title if best else "",
-        verdict=_verdict(main, conditions),
+        verdict=_verdict(main, conditional=bool(remarks or conditions)),
+        remarks=remarks,
         conditions=conditions,
         options=listed,
         candidates=main.candidates,
@@ -209,13 +211,13 @@ def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | N
     return list(dict.fromkeys(found))
 
 
-def _verdict(main: Answer, conditions: list[str]) -> str:
+def _verdict(main: Answer, *, conditional: bool) -> str:
     because, option = main.verdict.because, main.verdict.option
     if main.verdict.too_close:
         return f"{because[0].upper()}{because[1:]}."
     if option is None:
         return f"No recommendation: {because}."
-    tail = ", conditionally" if conditions else ""
+    tail = ", conditionally" if conditional else ""
     own = ""
     if main.best is not None and option != main.best.option:
         own = f" Best self-hosted answer: {main.best.option}"
