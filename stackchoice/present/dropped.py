@@ -76,7 +76,7 @@ def dropped(path: Path, facts: Facts) -> Section:
             return reader(path, facts)
     raise InputError(
         f"{shown(path.name)}: no scenario, no checkpoint and no {', no '.join(READERS)}; "
-        "`stackchoice --help` lists the command for each, which says what it misses"
+        "`stackchoice passport import`, `traffic` and `readlog` say what each of them misses"
     )
 
 
