@@ -5,6 +5,7 @@ and nothing else, so that they give the same answer.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
@@ -63,11 +64,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
-    case = likely_case(scenario, facts)
-    try:
+    with no_collector(), closing(likely_case(scenario, facts)) as case:
         return decided(case)
-    finally:
-        case.forget()
 
 
 def decided(case: Case) -> Decision:
