@@ -10,7 +10,7 @@ import yaml
 from stackchoice.errors import FactsError, InputError
 from stackchoice.facts import Datum, Evidence, Facts, Source, load_facts
 from stackchoice.facts.records import Artifact, Model, WeightPart
-from stackchoice.facts.write import write_whole
+from stackchoice.facts.write import text_at, write_whole
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.memory import GB
 from stackchoice.fit.parameters import Parameters, count_parameters
@@ -21,6 +21,8 @@ from stackchoice.sizing import check_weights
 
 COUNTED = "counted from the config; norms and biases are left out"
 PLAIN_BITS = 16
+#: What is unknown of a lone config that is quantised, in words.
+SIZE = "size of the weights"
 #: Keys of which a model's config has one.
 NAMING = {"architectures", "model_type"}
 
@@ -85,11 +87,11 @@ def own_model(
 def save_own_model(model: Model, folder: Path | str) -> Path:
     """Write a model into a folder of one's own facts; FactsError where it cannot be, or is there.
 
+    A record that lacks no more than the size of the weights, which is known now, is written anew.
     The whole folder is then read as it will be, so a wrong one is told now.
     """
     path = Path(folder) / "models" / f"{re.sub(r'[^A-Za-z0-9._-]+', '--', model.id)[:100]}.yaml"
-    if path.exists():
-        raise FactsError(f"{path}: is there already; edit it, or remove it to write it anew")
+    before = text_at(path)
     source = model.config.source
     told = model.model_dump(mode="json", exclude_defaults=True)
     tree = {
@@ -99,14 +101,28 @@ def save_own_model(model: Model, folder: Path | str) -> Path:
         **told,
     }  # fmt: skip
     _by_name(told, "files")
+    if path.exists() and not _lacks_weights(before, tree):
+        raise FactsError(f"{path}: is there already; edit it, or remove it to write it anew")
     text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=10_000)
-    write_whole(path, text, FactsError, read=None, folders=True)
+    write_whole(path, text, FactsError, read=before, folders=True)
     try:
         load_facts(overlay=Path(folder))
     except FactsError:
         path.unlink()  # it would be refused at every later reading of the folder
         raise
     return path
+
+
+def _lacks_weights(text: str | None, tree: dict[str, Any]) -> bool:
+    """Whether a record is this one but for the size of its weights, and has none."""
+    try:
+        there = yaml.safe_load(text or "")
+        (was,), (now,) = there["artifacts"], tree["artifacts"]
+    except (yaml.YAMLError, TypeError, KeyError, ValueError):
+        return False
+    sized = {key: now[key] for key in ("weights_bytes", "read_bytes_per_token") if key in now}
+    filled = {**there, "sources": tree["sources"], "artifacts": [{**was, **sized}]}
+    return bool(now["weights_bytes"]) and not was.get("weights_bytes") and filled == tree
 
 
 def _by_name(tree: Any, name: str) -> None:
@@ -122,7 +138,7 @@ def unknown_of(model: Model) -> list[str]:
     """Return what is not known of a model of one's own, in words."""
     (weights,) = (artifact.weights_bytes for artifact in model.artifacts)
     asked: dict[str, Datum[Any]] = {"licence": model.licence, "parameters": model.parameters,
-             "context": model.context_tokens, "size of the weights": weights}  # fmt: skip
+             "context": model.context_tokens, SIZE: weights}  # fmt: skip
     return [word for word, datum in asked.items() if not datum.known]
 
 

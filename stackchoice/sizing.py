@@ -86,11 +86,16 @@ def size_by_name(
         artifact_named(artifact, chosen) if artifact is not None
         else max(chosen.artifacts, key=lambda a: a.weight_bits.value or 0)
     )  # fmt: skip
-    return size(
+    found = size(
         chosen, taken, card, facts, context_tokens=context_tokens, devices=devices,
         kv_dtype=kv_dtype, engines=[engine] if engine else None, interconnect=interconnect,
         measured=own_rates(measured) if measured else (),
     )  # fmt: skip
+    if model in facts.models or weights_gb is not None:
+        return found
+    unsaid = "a config does not say how large its weights are; give it as --weights-gb"
+    note = "; ".join(text for text in (found.note, unsaid) if text)
+    return found.model_copy(update={"note": note})
 
 
 def _check_sizes(

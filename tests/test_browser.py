@@ -321,11 +321,11 @@ def test_arrow_keys_get_past_what_is_refused_and_inputs_outlive_the_kernel(noteb
 @pytest.mark.parametrize(
     ("notebook", "label", "text", "said", "mended"),
     [
-        ("00_start.ipynb", "Users", "200 people", "users: '200 people' is wrong", ("Users", "80")),
+        ("00_start.ipynb", "Users", "200 people", "'200 people' is no number", ("Users", "80")),
         ("01_hardware_fit.ipynb", "Devices", "many", "no whole number", ("Devices", "2")),
         ("02_workload_shape.ipynb", "Request log (path)", "/nowhere.jsonl", "cannot be read",
          ("Published workload", "none: the scenario's own")),
-        ("03_ops_and_cost.ipynb", "Own quote (USD an hour)", "cheap", "'cheap' is wrong",
+        ("03_ops_and_cost.ipynb", "Own quote (USD an hour)", "cheap", "'cheap' is no number",
          ("Own quote (USD an hour)", "3")),
         ("05_confirmation.ipynb", "Requests", "many", "no whole number", ("Requests", "2")),
     ],

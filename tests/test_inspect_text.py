@@ -59,6 +59,13 @@ def test_the_text_begins_with_what_contradicts(folder):
     ]  # fmt: skip
 
 
+def test_a_config_alone_is_headed_by_its_file_too(tmp_path):
+    folder = write_checkpoint(tmp_path / "Downloads", DENSE, [])
+    text = describe_checkpoint(inspect_checkpoint(folder / "config.json"))
+    assert text.startswith("Downloads, config.json  (config, 1 file)")
+    assert describe_checkpoint(inspect_checkpoint(folder)).startswith("Downloads  (")
+
+
 def test_hostile_names_are_made_safe(tmp_path):
     config = DENSE | {
         "architectures": ["\x1b[2J\u202egnp.exe\nrm -rf"], "_name_or_path": "\x1b]0;title\x07",

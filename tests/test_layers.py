@@ -372,6 +372,13 @@ PUBLISHED = {
          "num_attention_heads": 64, "num_layers": 28},
         2 * 28 * (512 + 64) * 2, 0, 0,
     ),
+    # the published file names its class alone
+    "two blocks a layer, no model type": (
+        {"architectures": ["LongcatFlashForCausalLM"], "hidden_size": 6144, "kv_lora_rank": 512,
+         "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+         "num_attention_heads": 64, "num_layers": 28},
+        2 * 28 * (512 + 64) * 2, 0, 0,
+    ),
     # one head of keys and values, as a group (huggingface.co/stepfun-ai/step3)
     "num_attention_groups": (
         {"text_config": {"model_type": "step3_text", "hidden_size": 7168, "head_dim": 256,

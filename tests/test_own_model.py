@@ -109,6 +109,30 @@ def test_it_is_decided_on_once_it_is_written(tmp_path):
         save_own_model(model, tmp_path / "mine")
 
 
+def test_a_record_without_the_size_of_its_weights_is_filled_in_and_no_other(tmp_path):
+    path = written(tmp_path, {**DENSE, "quantization_config": {"quant_method": "fp8"}})
+    bare, full = own_model(path, DAY), own_model(path, DAY, weights_gb=1.5)
+    record = save_own_model(bare, tmp_path / "mine")
+    with pytest.raises(FactsError, match="is there already"):
+        save_own_model(bare, tmp_path / "mine")
+    assert save_own_model(full, tmp_path / "mine") == record
+    assert load_facts(overlay=tmp_path / "mine").models["somewhere"] == full
+    with pytest.raises(FactsError, match="is there already"):
+        save_own_model(own_model(path, DAY, weights_gb=2), tmp_path / "mine")
+    edited = record.read_text("utf-8").replace("value: 1500000000", "value: null")
+    edited = edited.replace("licence: {}", "licence: {value: mit, source: files}")
+    record.write_text(edited, "utf-8")
+    with pytest.raises(FactsError, match="is there already"):
+        save_own_model(full, tmp_path / "mine")
+
+
+def test_a_fact_that_is_missing_is_told_how_it_is_written_when_nobody_knows_it(tmp_path):
+    record = save_own_model(own_model(written(tmp_path, DENSE), DAY), tmp_path / "mine")
+    record.write_text(record.read_text("utf-8").replace("licence: {}\n", ""), "utf-8")
+    with pytest.raises(FactsError, match=r"licence: .*add it \({} for a fact that nobody knows\)"):
+        load_facts(overlay=tmp_path / "mine")
+
+
 def test_names_that_are_paths_stay_in_the_folder(tmp_path):
     model = own_model(written(tmp_path, DENSE), DAY, name="../../etc/x: [y")
     path = save_own_model(model, tmp_path / "mine")
@@ -182,3 +206,25 @@ def test_a_notebook_takes_a_dropped_config_into_its_form(tmp_path, monkeypatch):
     assert form.fields["model.id"].value == "somewhere"
     assert form.decision.fit.model == "somewhere"
     assert load_facts().models["somewhere"].parameters.value == TOTAL
+
+
+def test_a_notebook_asks_for_the_size_of_the_weights_that_a_config_does_not_say(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STACKCHOICE_FACTS", str(tmp_path / "my-facts"))
+    (tmp_path / "my-facts").mkdir()
+    form = ScenarioPanel(load_scenario("json-chat"), load_facts())
+    path = written(tmp_path, {**DENSE, "quantization_config": {"quant_method": "fp8"}})
+    panel = DropPanel(load_facts(), str(path), form=form)
+    panel.model_button.click()
+    assert "give that size" in panel.form.places["path"].value
+    assert form.decision.fit.rows[0].pool_bytes is None
+    panel.weights.value = "1,500"
+    panel.model_button.click()
+    assert "can be read in two ways" in panel.form.places["weights"].value
+    panel.weights.value = "1.5"
+    panel.model_button.click()
+    assert "give that size" not in panel.form.places["path"].value
+    assert form.decision.fit.rows[0].pool_bytes > 0
+    panel.set("path", str(written(tmp_path, DENSE, "another.json")))
+    assert panel.weights.value == "not known"

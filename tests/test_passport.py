@@ -337,6 +337,20 @@ def test_a_figure_that_cannot_be_measured_makes_no_passport(tmp_path, odd):
         Passport.load(path)
 
 
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_a_setting_that_is_no_number_makes_no_passport(tmp_path, odd):
+    tree = json.loads((data_dir() / "samples" / "embedded.passport.json").read_text("utf-8"))
+    path = tmp_path / "p.json"
+    for held, whole in (({"x": odd}, False), ({"x": 10**400, "y": "nan"}, True)):
+        tree["identity"]["settings"] = held
+        path.write_text(json.dumps(tree), encoding="utf-8")
+        if whole:
+            assert Passport.load(path).identity.settings == held
+        else:
+            with pytest.raises(PassportError, match=r"identity\.settings\.x cannot be"):
+                Passport.load(path)
+
+
 def test_less_than_no_device_makes_no_passport_and_no_speed_no_rate(tmp_path):
     tree = json.loads((data_dir() / "samples" / "embedded.passport.json").read_text("utf-8"))
     for name in ("decode_tokens_per_s", "prefill_tokens_per_s", "server_prefill_tokens_per_s"):

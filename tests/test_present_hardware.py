@@ -236,7 +236,7 @@ class TestSizingPanel:
     def test_every_field_moves_the_result(self, panel):
         panel.fields["machine"].value = "l40s"
         panel.fields["devices"].value = "2"
-        panel.fields["context_tokens"].value = "262,144"
+        panel.fields["context_tokens"].value = "262144"
         panel.fields["cache_type"].value = "fp8"
         panel.fields["engine"].value = "none"
         assert panel.error == ""
@@ -257,7 +257,8 @@ class TestSizingPanel:
         [
             ("context_tokens", "8k"), ("context_tokens", ""), ("context_tokens", "-1"),
             ("context_tokens", "9" * 30), ("devices", "0"), ("devices", "1.5"),
-            ("devices", "<img src=x>"), ("model", "no such model"),
+            ("devices", "<img src=x>"), ("model", "no such model"), ("devices", "1,000"),
+            ("context_tokens", "8.192"), ("devices", "²"),
         ],
     )  # fmt: skip
     def test_what_cannot_be_is_one_line_and_the_last_valid_stays(self, panel, field, text):
@@ -293,6 +294,11 @@ class TestPremisePanel:
         assert panel.check.reproducing == ["all_layers", "grouped_blocks_over_groups"]
         assert not panel.check.separable
 
+    def test_a_printed_count_has_commas_and_the_engine_its_name(self, panel):
+        panel.set("printed_tokens", "448,448")
+        assert (panel.error, panel.check.printed_tokens) == ("", 448_448)
+        assert panel.check.preferred_why.startswith("vLLM 0.")
+
     def test_concurrency_decides(self, panel):
         panel.fields["concurrency"].value = "6.70"
         assert panel.check.separable
@@ -305,7 +311,8 @@ class TestPremisePanel:
             ("printed_tokens", "9" * 40, "from 1 to"), ("memory_gib", "nan", "'nan'"),
             ("memory_gib", "inf", "'inf'"), ("memory_gib", "-3", "'-3'"),
             ("release", "newest", "'newest'"), ("release", "", "''"),
-            ("engine", "sglang", "sglang"), ("context_tokens", "long", "'long'"),
+            ("engine", "sglang", "SGLang"), ("devices", "1,000", "1000 or 1"),
+            ("printed_tokens", "448,44", "no whole number"), ("context_tokens", "long", "'long'"),
             ("model", "google/gemma-3-27b-it", "max_num_batched_tokens"),
             ("cache_type", "q4_0", "q4_0"),
         ],

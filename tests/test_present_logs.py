@@ -3,6 +3,8 @@
 import re
 
 from stackchoice.present.logs import BY_TEXT, LogPanel
+from stackchoice.present.logtext import boot_rows
+from stackchoice.read.log_reader import read_log
 
 
 def test_the_sample_is_read_and_a_wrong_path_keeps_the_last_result(facts):
@@ -78,3 +80,17 @@ def test_a_start_that_no_line_calls_refused_is_inferred_to_be(facts, tmp_path):
     assert "no line says so" in refused
     assert "inferred" in refused
     assert "-1.25 GiB" in refused
+
+
+def test_what_sglang_prints_of_its_pool_stands_beside_what_it_counts(facts, tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text(
+        "[2025-11-11 04:05:43] KV Cache is allocated. #tokens: 183133, K size: 11.18 GB, "
+        "V size: 11.18 GB\n[2025-11-11 04:05:43] Memory pool end. avail mem=5.51 GB\n"
+    )
+    (boot,) = read_log(path, facts.memory).boots
+    rows = boot_rows(boot)
+    (at,) = [n for n, (heading, text) in enumerate(rows) if "pool tokens 183,133" in text]
+    assert rows[at][0] == "pool"
+    assert "free after pool 5.51 GiB" in rows[at][1]
+    assert rows[at + 1][1].startswith("what the figure counts: tokens")

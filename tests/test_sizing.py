@@ -60,10 +60,12 @@ def test_a_lone_config_is_sized_with_unknown_weights(tmp_path, facts):
     found = size_by_name(str(path), "h100_sxm", context_tokens=8192)
     assert found.kv_bytes_per_token == 65_536
     assert {row.live_sequences for row in found.rows} == {None}
+    assert "--weights-gb" in describe_sizing(found).splitlines()[1]
     given = size_by_name(str(path), "h100_sxm", context_tokens=8192, weights_gb=54)
     pool = 26_000_000_000 - given.rows[0].workspace_bytes
     assert given.rows[0].pool_bytes == pool
     assert given.rows[0].live_sequences == pool // 691_798_016
+    assert given.note == ""
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,9 @@ def test_units_are_converted(answer):
         ("36 bananas", "'bananas' is not the unit asked for; give sequences"),
         (float("nan"), "finite"),
         ("1.2.3", "no number"),
+        ("23,3", "the decimal sign is a point"),
+        ("5.742,76", "the decimal sign is a point"),
+        ("1,00,000", "the decimal sign is a point"),
         ("9" * 5000, "no number"),
         ("\x1b[31m36", "no number"),
     ],
@@ -179,6 +182,16 @@ def test_what_is_no_number_is_said(answer, said):
     assert taken.ok is False
     assert said in taken.text
     assert "\x1b" not in taken.text
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("memory.token", 64), ("memory.token", "64 KB"), ("choice.volume", 491_520_000)],
+)
+def test_right_digits_in_another_unit_are_told_so(name, answer):
+    taken = check(name, answer)
+    assert taken.ok is False
+    assert "the unit is not" in taken.text
 
 
 def test_a_wrong_choice_lists_the_choices():

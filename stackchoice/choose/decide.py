@@ -187,7 +187,7 @@ def _contradictions(case: Case) -> Iterator[str]:
             name = case.facts.machines[choice.id].name
             yield (
                 f"contradiction: {choice.count} x {name} are candidates, and the input "
-                f"{label('money.can_fund_devices')!r} is {limit:g}"
+                f"{label('money.can_fund_devices')!r} is {limit:g}: what takes more is out"
             )
     named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
     preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)

@@ -22,6 +22,7 @@ from stackchoice.choose.peak import traffic_checks
 from stackchoice.choose.place import Place, places
 from stackchoice.choose.site import Site, served
 from stackchoice.facts.datum import Evidence, weakest
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Engine
 
 
@@ -155,4 +156,5 @@ def _kept(site: Site | None) -> str:
     by = "this release's own admission" if sourced else "quotient"
     given = [site.admission.evidence] if site.admission is not None else []
     known, said = weakest(site.row.evidence, *given).value, fallback_text(site)
-    return f"fits; {site.live_sequences} live sequences by {by} ({known})" + (said and f"; {said}")
+    run = counted(site.live_sequences, "live sequence")
+    return f"fits; {run} by {by} ({known})" + (said and f"; {said}")

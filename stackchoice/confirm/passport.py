@@ -15,7 +15,7 @@ from stackchoice.confirm.results import CacheProbe, Discard, DiscardedRun, Empti
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.datum import Evidence, Record, Source
 from stackchoice.facts.interval import Interval, Verdict
-from stackchoice.facts.values import far_out
+from stackchoice.facts.values import far_out, finite
 from stackchoice.facts.write import ANYTHING, write_whole
 from stackchoice.facts.yaml import bounded_text
 from stackchoice.load.health import ClientValidity, Floor
@@ -226,8 +226,9 @@ class Passport(Record):
                 f"{path}: no passport of format {FORMAT}: {visible(where, 100)}: "
                 f"{visible(first['msg'], 200)}; {_advice(text)}"
             ) from None
-        if odd := far_out(found.model_dump(include={"results", "samples"})):
-            raise PassportError(f"{path}: {odd[1:]} was never measured; measure again")
+        measured = found.model_dump(include={"results", "samples"})
+        if odd := far_out(measured) or far_out(found.model_dump(), possible=finite):
+            raise PassportError(f"{path}: {visible(odd[1:], 100)} cannot be; measure again")
         return found
 
     def items(self) -> Iterator[tuple[str, str, Any, Origin | None]]:

@@ -22,9 +22,17 @@ class ConfigDefaults(Record):
     source: Source
 
 
+class Untyped(Record):
+    """Model types by class, for a ``config.json`` that names its class alone."""
+
+    types: dict[str, str]
+    source: Source
+
+
 class ConfigKeys(Record):
     """The vocabulary of ``config.json``; each table is explained in ``data/config_keys.yaml``."""
 
+    untyped: Untyped
     names: dict[str, tuple[str, ...]]
     language_model: tuple[str, ...]
     silent: tuple[str, ...]

@@ -60,11 +60,11 @@ def checked(record: type[R], row: Any, path: Path | str) -> R:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"])
         name = row.get("id", "") if isinstance(row, dict) else ""
-        given = "" if first["type"] == "missing" else f" ({shown(first['input'])})"
+        missing = first["type"] == "missing"
+        given = "" if missing else f" ({shown(first['input'])})"
+        fix = "add it ({} for a fact that nobody knows)" if missing else "correct it"
         place = " ".join(part for part in (shown(name), where) if part) or "a record"
-        raise FactsError(
-            f"{path}: {place}{given}: {first['msg']}; correct it in this file"
-        ) from None
+        raise FactsError(f"{path}: {place}{given}: {first['msg']}; {fix} in this file") from None
 
 
 def keyed(rows: list[Any], what: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Values of other people, which may be anything: each function gives a safe one or an empty one."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 #: What is further from one than this was never measured, and its sums and inverses overflow.
@@ -23,13 +25,19 @@ def text_of(value: Any) -> str:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
 
 
+def finite(value: float) -> bool:
+    """Whether it is a number; an integer may be of any size."""
+    return abs(value) < math.inf
+
+
 def typed(text: str) -> str | int | float:
-    """Return a number where a text is one, else the text."""
+    """Return a number where a text is a finite one, else the text."""
     for kind in (int, float):
         try:
-            return kind(text)
+            value = kind(text)
         except ValueError:
             continue
+        return value if finite(value) else text
     return text
 
 
@@ -38,16 +46,18 @@ def measurable(value: float) -> bool:
     return value == 0 or 1 / FAR <= abs(value) <= FAR
 
 
-def far_out(tree: Any, at: str = "") -> str | None:
-    """Return where in a tree of plain values the first figure stands that was never measured."""
-    if isinstance(tree, int | float) and not measurable(tree):
+def far_out(tree: Any, at: str = "", possible: Callable[[float], bool] = measurable) -> str | None:
+    """Return where in a tree of plain values the first figure stands that is not possible."""
+    if isinstance(tree, int | float) and not possible(tree):
         return at
     pairs = (
         tree.items()
         if isinstance(tree, dict)
         else enumerate(tree if isinstance(tree, list | tuple) else ())
     )
-    return next((found for key, part in pairs if (found := far_out(part, f"{at}.{key}"))), None)
+    return next(
+        (found for key, part in pairs if (found := far_out(part, f"{at}.{key}", possible))), None
+    )
 
 
 def count_of(value: Any) -> int | None:

@@ -161,7 +161,9 @@ def _parsing(path: Path) -> Iterator[None]:
     except (MarkedYAMLError, yaml.MarkedYAMLError) as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 0
-        raise YamlError(f"{path}:{line}: not valid YAML: {shown(error.problem)}") from None
+        problem, twice, _ = (error.problem or "").partition(" with value ")  # of a duplicate key
+        keep = "; keep one" if twice else ""
+        raise YamlError(f"{path}:{line}: not valid YAML: {shown(problem)}{keep}") from None
     except (YAMLError, yaml.YAMLError, RecursionError, ValueError) as error:
         raise YamlError(f"{path}: not valid YAML: {shown(str(error).splitlines()[0])}") from None
 

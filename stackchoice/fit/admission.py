@@ -69,7 +69,8 @@ def launch(
     engine = facts.engines.get(engine_id)
     return Launch.model_construct(
         engine=engine_id, release=read_release(release, engine), config=config,
-        settings=settings or {}, memory=facts.memory, **rest,
+        settings=settings or {}, memory=facts.memory,
+        engine_name=engine.name if engine else "", **rest,
     )  # fmt: skip
 
 

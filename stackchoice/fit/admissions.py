@@ -13,7 +13,7 @@ from stackchoice.facts.load import Facts
 from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.config import architecture_of, text_config
+from stackchoice.fit.config import architecture_of, text_config, whole
 from stackchoice.fit.memory import GIB, Counted, FitRow
 from stackchoice.fit.workspace import Start, said, workspace
 
@@ -209,7 +209,7 @@ def by_length(
     file_format: Format | None = None, workspaces: Mapping[str, Datum[int]] | None = None,
 ) -> dict[int, list[AdmissionRow]]:  # fmt: skip
     """Return what every engine admits in one budget at each length that the model was made for."""
-    longest = text_config(config).get("max_position_embeddings") or LENGTHS[-1]
+    longest = whole(text_config(config), "max_position_embeddings") or LENGTHS[-1]
     return {
         length: admission_rows(
             config, machine, [budget], context_tokens=length, devices=devices, facts=facts,

@@ -40,6 +40,9 @@ def text_config(config: dict[str, Any]) -> dict[str, Any]:
         if isinstance(inner.get(key), dict):
             outer = {**outer, **{k: inner[k] for k in ("dtype", "torch_dtype") if k in inner}}
             inner, nested = inner[key], True
+    kind = config_keys().untyped.types.get(architecture_of(config))
+    if kind is not None and not inner.get("model_type"):
+        inner = {**inner, "model_type": kind}
     return _with_layers(_with_defaults({**outer, **inner}, nested) if nested
                         else _with_defaults(inner, nested))  # fmt: skip
 

@@ -91,7 +91,7 @@ def check_premises(
         "Maximum concurrency", two decimals; it separates what the pool line may not.
     """
     if launch.need("rule") != "block_groups":
-        raise UnknownRuleError(f"the printed figures of {launch.engine} were not read")
+        raise UnknownRuleError(f"the printed figures of {launch.called} were not read")
     plan, length = vllm.plan(launch), launch.context_tokens
     premises = [
         _premise(name, *reading, printed_tokens, memory_gib, concurrency)
@@ -106,7 +106,7 @@ def check_premises(
         printed_tokens=printed_tokens, premises=premises, separable=len(standing) == 1, alike=alike,
         preferred=preferred if preferred in [p.id for p in standing] else None,
         preferred_why=(
-            f"{launch.engine} {launch.release.text} shares blocks between groups and prints "
+            f"{launch.called} shares blocks between groups and prints "
             f"{line.replace('_', ' ')} ({source.label if source else 'no source'})"
         ),
         would_decide=[] if alike else _deciding(standing, memory_gib, concurrency, length),

@@ -1,6 +1,7 @@
 """What ``inspect`` found, as text for a terminal: contradictions first, then what is there."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.layers import Layers
@@ -27,6 +28,8 @@ SOURCES = {
 def describe_checkpoint(found: Inspection) -> str:
     """Return the whole report as text; everything from the files is made safe to print."""
     name = next((n for n in found.names if n), found.path)
+    if found.path.lower().endswith(".json"):  # alone, and its folder may have any name
+        name = f"{name}, {Path(found.path).name}"
     size = "" if found.bytes_on_disk is None else f", {found.bytes_on_disk / GB:,.2f} GB"
     files = f"{found.files} file{'s' if found.files != 1 else ''}"
     lines = [f"{shown(name, 80)}  ({found.format}{f' {found.file_type}' if found.file_type else ''}"

@@ -13,12 +13,13 @@ from stackchoice.confirm import Passport, Plan
 from stackchoice.confirm.arms import EMBEDDED, arm_names
 from stackchoice.confirm.canary import canary_files
 from stackchoice.confirmation import Confirmed, confirm_all
-from stackchoice.errors import EndpointError, InputError, StackchoiceError
+from stackchoice.errors import EndpointError, StackchoiceError
 from stackchoice.facts.place import data_dir
 from stackchoice.load.untrusted import visible
 from stackchoice.present.controls import dropdown, text_field
 from stackchoice.present.form import ROW, Form
 from stackchoice.present.page import Section, section
+from stackchoice.present.typed import typed_whole
 from stackchoice.scenario import load_scenario
 
 #: A run of the embedded engine that was recorded, for where it is not installed.
@@ -136,7 +137,7 @@ class ConfirmPanel(ipywidgets.VBox):
     def _work(self, resume: bool) -> None:
         values = {name: str(field.value).strip() for name, field in self.fields.items()}
         try:
-            counts = {name: _whole(name, values[name]) for name in COUNTS}
+            counts = {name: typed_whole(values[name], name.replace("_", " ")) for name in COUNTS}
             plan = Plan(**counts, canaries=values["canaries"], floor=False)
             self.done = confirm_all(
                 values["scenario"] or None, endpoint_url=values["endpoint"] or None,
@@ -168,18 +169,12 @@ def _fault(name: str, text: str) -> str:
     """Return why a field cannot be, as far as that is known before the run; else nothing."""
     try:
         if name in COUNTS:
-            _whole(name, text)
+            typed_whole(text, name.replace("_", " "))
         elif text and name in CHECKS:
             CHECKS[name](text)
     except StackchoiceError as error:
         return " ".join(str(error).split())
     return ""
-
-
-def _whole(name: str, text: str) -> int:
-    if not text.isdigit() or not int(text):
-        raise InputError(f"{name.replace('_', ' ')}: {text!r} is no whole number; write digits")
-    return int(text)
 
 
 def recorded_table() -> Section:

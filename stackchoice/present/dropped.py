@@ -22,16 +22,19 @@ from stackchoice.facts.yaml import shown
 from stackchoice.importers import import_results
 from stackchoice.logs import read_log_by_name
 from stackchoice.notebooks import OWN_FACTS
-from stackchoice.own_model import own_model, save_own_model, unknown_of
+from stackchoice.own_model import SIZE, own_model, save_own_model, unknown_of
 from stackchoice.present.arms import arms_context
 from stackchoice.present.checkpoint import describe_checkpoint
 from stackchoice.present.controls import WIDE, text_field
+from stackchoice.present.fields import NOT_KNOWN
+from stackchoice.present.form import ROW
 from stackchoice.present.kept import Kept
 from stackchoice.present.logs import SAMPLE, log_table
 from stackchoice.present.page import Reasons, Section, section
 from stackchoice.present.panel import Panel
 from stackchoice.present.tables import decision_table
 from stackchoice.present.traffic import traffic_table
+from stackchoice.present.typed import typed_amount
 from stackchoice.present.widgets import ScenarioPanel
 from stackchoice.read import inspect_checkpoint
 from stackchoice.read.bounded import MAX_CONFIG_BYTES, read_bytes
@@ -42,8 +45,10 @@ from stackchoice.traffic import measure_log
 SCENARIOS = (".yaml", ".yml")
 #: How gzip and UTF-16 begin, which readers take; and files that hold no text at all.
 TAKEN, NO_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"), (b"%PDF", b"PK\x03\x04")
+#: Where the size of the weights is given that a lone config does not say.
+WEIGHTS = "weights"
 #: Endings of files that hold weights.
-WEIGHTS = (".gguf", ".safetensors")
+TENSORS = (".gguf", ".safetensors")
 
 
 def dropped(path: Path, facts: Facts) -> Section:
@@ -62,7 +67,7 @@ def dropped(path: Path, facts: Facts) -> Section:
     if path.suffix.lower() in SCENARIOS:
         scenario = load_scenario(path)
         return decision_table(decide(scenario, facts), Reasons(scenario, facts, later=True))
-    if path.is_dir() or path.suffix.lower() in WEIGHTS or _is_config(path):
+    if path.is_dir() or path.suffix.lower() in TENSORS or _is_config(path):
         text = describe_checkpoint(inspect_checkpoint(path, facts))
         return section("text", title=path.name, text=text)
     _is_text(path)
@@ -71,7 +76,7 @@ def dropped(path: Path, facts: Facts) -> Section:
             return reader(path, facts)
     raise InputError(
         f"{shown(path.name)}: no scenario, no checkpoint and no {', no '.join(READERS)}; "
-        "`stackchoice --help` lists the command for each, which says what it misses"
+        "`stackchoice passport import`, `traffic` and `readlog` say what each of them misses"
     )
 
 
@@ -150,12 +155,15 @@ class DropPanel(Panel):
         self._opens_in: ScenarioPanel | None = None  # a path that was kept is shown, not opened
         path = path or str(data_dir() / SAMPLE)
         field = text_field("File or folder (path)", path, WIDE)
-        super().__init__(facts, {"path": field}, {"path": path}, Kept(keep, "file"))
+        self.weights = text_field("Its weights (GB)", NOT_KNOWN)
+        aside = {WEIGHTS: self.weights}
+        super().__init__(facts, {"path": field}, {"path": path}, Kept(keep, "file"), aside)
         self._opens_in = form
         self.model_button = ipywidgets.Button(description="Use this model", icon="plus")
         self.model_button.on_click(lambda _: self.own_model())
         if form is not None:
-            self.children = (self.children[0], self.model_button, *self.children[1:])
+            use = ipywidgets.HBox([self.model_button, self.form.boxes[WEIGHTS]], layout=ROW)
+            self.children = (self.children[0], use, *self.children[1:])
 
     children: tuple[Any, ...]
     result: Section
@@ -165,7 +173,13 @@ class DropPanel(Panel):
         folder = Path(os.environ.get(OVERLAY_VARIABLE) or OWN_FACTS).resolve()
         path = Path(os.path.expanduser(self.values["path"].strip()))
         try:
-            model = own_model(path, date.today(), facts=self.facts)
+            size = self.weights.value.strip()
+            given = None if size in ("", NOT_KNOWN) else typed_amount(size, "its weights (GB)")
+        except InputError as error:
+            self.form.refuse(str(error), WEIGHTS)
+            return
+        try:
+            model = own_model(path, date.today(), weights_gb=given, facts=self.facts)
             written = save_own_model(model, folder)
             os.environ[OVERLAY_VARIABLE] = str(folder)  # for what is started from here: a report
             self.facts = load_facts()
@@ -177,11 +191,15 @@ class DropPanel(Panel):
             self._opens_in.adopt(self.facts, model.id)
             if not self._opens_in.error:
                 chosen = "chosen"
-        missing = ", ".join(unknown_of(model)) or "nothing"
-        said = Markup("{} is {} in the form above and kept in {}; unknown of it: {}")
-        self.form.say(said.format(model.id, chosen, written, missing), "path")
+        missing = unknown_of(model)
+        said = Markup("{} is {} in the form above and kept in {}; unknown of it: {}{}")
+        fill = "; give that size below and use it again" if SIZE in missing else ""
+        self.form.say(
+            said.format(model.id, chosen, written, ", ".join(missing) or "nothing", fill), "path"
+        )
 
     def _answer(self, values: dict[str, str]) -> Section:
+        self.weights.value = NOT_KNOWN  # another file has weights of its own
         if not (text := values["path"].strip()):
             raise InputError("no path: give that of a file or a folder")
         path = Path(os.path.expanduser(text))

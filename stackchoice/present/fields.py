@@ -11,16 +11,21 @@ from typing import Any, Literal, get_args
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence
 from stackchoice.facts.prices import Terms
+from stackchoice.facts.values import typed
 from stackchoice.present.form import SOURCE
+from stackchoice.present.typed import EITHER, two_ways
 from stackchoice.scenario import NOBODY, Input, Preference, Scenario, scenario_inputs
 from stackchoice.scenario.words import label
 
 NOT_KNOWN = "not known"
 ORIGIN = "set in the notebook"
 ASSUMED = Evidence.ASSUMED.value
-#: A thousand with its separator, or a number with three decimals: nobody can tell.
-EITHER = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
-RANGE = re.compile(r"(?:(?P<value>[^\s,]+)\s*,\s+)?(?P<low>\S+)\s+to\s+(?P<high>\S+)")
+#: A range, ``3 to 30`` or ``3-30``, and before it a likely value where there is one.
+RANGE = re.compile(
+    r"(?:(?P<value>[^\s,]+)\s*,\s+)?(?P<low>\S+?)"
+    r"(?:\s+to\s+|(?<=\d)\s*[-\N{EN DASH}]\s*(?=\d))(?P<high>\S+)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -207,20 +212,9 @@ def _value(path: str, text: str) -> dict[str, Any] | None:
 
 
 def _scalar(path: str, text: str) -> int | float | str:
-    if EITHER.fullmatch(text):
-        whole, decimals = re.sub(r"[.,]", "", text), re.split(r"[.,]", text)
-        less = f"{decimals[0]}.{decimals[1].rstrip('0')}".rstrip(".")
-        less = f"{less}0" if EITHER.fullmatch(less) else less
-        or_less = f" or {less}" if len(decimals) == 2 else ""
-        raise ScenarioError(
-            f"{SOURCE}: {path}: {text!r} can be read in two ways; write {whole}{or_less}"
-        )
-    for cast in (int, float):
-        try:
-            return cast(text)
-        except ValueError:
-            continue
-    return text
+    if reason := two_ways(text):
+        raise ScenarioError(f"{SOURCE}: {path}: {reason}")
+    return typed(text)
 
 
 def _text(value: Any) -> str:

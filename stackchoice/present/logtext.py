@@ -62,7 +62,7 @@ def boot_rows(boot: Boot, compared: Sequence[Compared] = ()) -> list[tuple[str, 
         if figures := groups.get(group):
             rows.append((heading, "; ".join(map(_value, figures))))
         if group == "pool" and boot.pool_meaning:
-            rows.append(("", f"the figure counts {boot.pool_meaning}"))
+            rows.append(("", f"what the figure counts: {boot.pool_meaning}"))
         if group == "kernel":
             rows += [("runs", _ran(part, what)) for part, what in ran(boot).items()]
     if boot.series:
@@ -89,7 +89,7 @@ def grouped(boot: Boot, language: LogLanguage | None) -> dict[str, list[Found]]:
     for pattern in language.patterns if language else []:
         for key in (*pattern.fields, *pattern.host.values(), *pattern.sets):
             if group_of.get(key, "warning") in ("warning", "refusal"):
-                group_of[key] = pattern.group
+                group_of[key] = pattern.under or pattern.group
     for renamed in (language.parts if language else {}).values():
         for key, new in renamed.items():
             group_of.setdefault(new, group_of.get(key, "derived"))

@@ -1,6 +1,5 @@
 """Widgets of question 1: a model on a machine, and an engine's printed figures."""
 
-import math
 from collections.abc import Iterable
 
 from stackchoice.errors import InputError
@@ -18,12 +17,11 @@ from stackchoice.present.hardware import premises_table, sizing_table
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Section
 from stackchoice.present.panel import Panel
+from stackchoice.present.typed import typed_amount, typed_whole
 from stackchoice.why.chosen import printed, sized
 
 OWN = "the engine's or model's own"
 NO_ENGINE = "none"
-#: Above any figure that an engine prints; a longer number is a slip of the hand.
-MOST = 10**12
 
 
 class SizingPanel(Panel):
@@ -77,8 +75,8 @@ class SizingPanel(Panel):
         model, artifact, machine = self._named(values)
         return size(
             model, artifact, machine, self.facts,
-            devices=_whole(values["devices"], "devices"),
-            context_tokens=_whole(values["context_tokens"], "context"),
+            devices=typed_whole(values["devices"], "devices"),
+            context_tokens=typed_whole(values["context_tokens"], "context"),
             kv_dtype=_cache_type(values["cache_type"]),
             engines=[named("engine", values["engine"], self.facts.engines).id]
             if values["engine"] != NO_ENGINE else [],
@@ -152,20 +150,21 @@ class PremisePanel(Panel):
         if asked.release.order is None:
             raise InputError(f"release {values['release']!r}: not a number; write it as 0.19.1")
         return check_premises(
-            asked, printed_tokens=_whole(values["printed_tokens"], "printed pool"),
+            asked,
+            printed_tokens=typed_whole(values["printed_tokens"], "printed pool", printed=True),
             memory_gib=_amount(values["memory_gib"], "printed memory"),
             concurrency=_amount(values["concurrency"], "printed concurrency"),
         )  # fmt: skip
 
     def _launch(self, values: dict[str, str]) -> Launch:
-        settings = {"max_model_len": _whole(values["context_tokens"], "context")}
+        settings = {"max_model_len": typed_whole(values["context_tokens"], "context")}
         if (batched := _known(values["batched_tokens"])) is not None:
-            settings["max_num_batched_tokens"] = _whole(batched, "batched tokens")
+            settings["max_num_batched_tokens"] = typed_whole(batched, "batched tokens")
         return launch(
             values["engine"], values["release"],
             named("model", values["model"], self.facts.models).config.value or {},
-            kv_dtype=_cache_type(values["cache_type"]), tp=_whole(values["devices"], "devices"),
-            settings=settings, facts=self.facts,
+            kv_dtype=_cache_type(values["cache_type"]),
+            tp=typed_whole(values["devices"], "devices"), settings=settings, facts=self.facts,
         )  # fmt: skip
 
     def _why(self) -> Iterable[Why]:
@@ -198,25 +197,6 @@ def _known(text: str) -> str | None:
     return None if text.strip().lower() in ("", NOT_KNOWN) else text
 
 
-def _whole(text: str, what: str) -> int:
-    """Read a whole number from 1 on; thousands may be set off by commas."""
-    try:
-        value = int(text.strip().replace(",", ""))
-    except ValueError:
-        raise InputError(f"{what}: {text!r} is no whole number; write digits") from None
-    if not 1 <= value <= MOST:
-        raise InputError(f"{what}: {text!r} is not from 1 to {MOST:,}; write digits")
-    return value
-
-
 def _amount(text: str, what: str) -> float | None:
     """Read a positive number as it was printed; None where it is not known."""
-    if _known(text) is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= MOST:
-        raise InputError(f"{what}: {text!r} is no such number; write one such as 54.82")
-    return value
+    return None if _known(text) is None else typed_amount(text, what, printed=True)

@@ -65,7 +65,7 @@ def architecture(config: dict[str, Any]) -> Architecture:
         experts_per_token=per_token if experts else None,
         shared_experts=shared_experts(text)[0] if experts else None,
         draft_layers=draft_layers(config),
-        context_tokens=count_of(text.get("max_position_embeddings")),
+        context_tokens=count_of(read(text, "max_position_embeddings")),
         dtype=text_of(model_dtype(text)).removeprefix("torch.") or None,
         state_dtype=states.pop() if len(states) == 1 else None,
         vision=bool(dict_of(config.get("vision_config")) or dict_of(config.get("visual"))),

@@ -42,7 +42,8 @@ class LinePattern(Record):
     the key that ``host`` gives. ``again``: the role (a draft model) the line belongs to when the
     same rank prints it a second time before it is ready (and, where ``again_if_same`` names a
     field, prints the same there). ``enters`` and ``leaves`` bound the role or the area of the
-    cache that the lines between them speak of. ``pairs``: the line lists settings.
+    cache that the lines between them speak of. ``pairs``: the line lists settings. ``under``: the
+    group to show its values in, where it stands at another stage than they belong to.
     """
 
     id: str
@@ -53,6 +54,7 @@ class LinePattern(Record):
     fields: dict[str, Kind] = {}
     sets: dict[str, str | bool | int | float] = {}
     group: Group
+    under: Group | None = None
     part: Literal["", "linear", "moe", "attention", "kv", "recurrent"] = ""
     context: str = ""
     pairs: Literal["", "python", "flags"] = ""

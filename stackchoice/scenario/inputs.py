@@ -53,10 +53,11 @@ class Input(Record, Generic[T]):
             if isinstance(self.low, bool | str):
                 raise ValueError("a range needs numbers; write one value, or not known")
             if self.low > self.high:  # type: ignore[operator]
-                raise ValueError(f"low {self.low} is above high {self.high}; swap them")
+                raise ValueError(f"low {self.low:.12g} is above high {self.high:.12g}; swap them")
             if self.value is not None and not self.low <= self.value <= self.high:  # type: ignore[operator]
                 raise ValueError(
-                    f"value {self.value} is outside low {self.low} to high {self.high}"
+                    f"value {self.value:.12g} is outside low {self.low:.12g} to high "
+                    f"{self.high:.12g}; write one between them"
                 )
         return self
 

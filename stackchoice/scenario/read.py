@@ -31,6 +31,8 @@ FIXES = {
     "string_type": "write text in quotes",
     "finite_number": "write a finite number",
 }  # fmt: skip
+#: What a value is not, by the first word of pydantic's error type.
+NOT = {"int": "whole number", "float": "number", "decimal": "number", "bool": "yes or no"}
 BOUNDS = {
     "greater_than": ("gt", "a value above"),
     "greater_than_equal": ("ge", "a value of at least"),
@@ -173,13 +175,14 @@ def _reason(first: Any, keys: list[str]) -> str:
     given = shown(quoted) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
-        return f"{given} is not possible here; write {words} {first['ctx'][key]}"
+        return f"{given} is not possible here; write {words} {first['ctx'][key]:.12g}"
     if kind == "value_error":
         return shown(str(first["ctx"]["error"]), 300)
     if kind == "literal_error":
         return f"{given} is not one of {first['ctx']['expected']}; write one of these"
     fix = FIXES.get(kind, "see docs/scenarios.md")
-    return f"{given} is wrong ({first['msg'].lower()}); {fix}"
+    what = NOT.get(kind.partition("_")[0])
+    return f"{given} is {f'no {what}' if what else 'wrong (' + first['msg'].lower() + ')'}; {fix}"
 
 
 def _known_keys(keys: list[str]) -> list[str]:

@@ -79,6 +79,8 @@ Tokens = Annotated[Int, Field(ge=0, le=100_000_000)]
 Share = Annotated[Float, Field(ge=0, le=1)]
 Fte = Annotated[Float, Field(ge=0, le=1000)]
 Seconds = Annotated[Float, Field(gt=0, le=86_400)]
+#: Nobody waits longer for one token; a larger number was meant in milliseconds.
+TokenSeconds = Annotated[Float, Field(gt=0, le=10)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12), AfterValidator(_not_tiny)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Who = Annotated[Name, AfterValidator(_who)]
@@ -162,7 +164,7 @@ class Workload(Record):
     active_hours_per_day: Input[Annotated[Float, Field(gt=0, le=24)]] = Input()
     peak_factor: Input[Annotated[Float, Field(ge=1, le=10_000)]] = Input()
     volume_pattern: Input[Literal["steady", "spiky", "unpredictable"]] = Input()
-    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=10)]] = Input()
+    growth_per_month: Input[Annotated[Float, Field(ge=-0.9, le=1)]] = Input()
     concurrency: Input[Annotated[Float, Field(ge=0, le=1e9)]] = Input()
     spare_replicas: Input[Annotated[Int, Field(ge=0, le=1000)]] = Input()
     input_tokens: Input[Tokens] = Input()
@@ -180,7 +182,7 @@ class Workload(Record):
     sampling_preset: str = ""
     interactive: bool = True
     ttft_p99_s: Input[Seconds] = Input()
-    itl_p99_s: Input[Seconds] = Input()
+    itl_p99_s: Input[TokenSeconds] = Input()
     end_to_end_p99_s: Input[Seconds] = Input()
 
 

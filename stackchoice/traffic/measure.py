@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stackchoice.errors import TrafficError
 from stackchoice.facts import Facts
+from stackchoice.facts.names import counted
 from stackchoice.facts.yaml import shown
 from stackchoice.traffic.fields import Fields, Instant, LogRow
 from stackchoice.traffic.measured import Measured, Skipped
@@ -66,7 +67,8 @@ def measure_log(
     meter.take(read_rows(path))
     if not meter.sums.requests:
         reasons = "; ".join(
-            f"{s.rows:,} rows: {s.reason}, first in line {s.first_line:,}" for s in meter.skipped()
+            f"{counted(s.rows, 'row')}: {s.reason}, first in line {s.first_line:,}"
+            for s in meter.skipped()
         ) or "it has no rows"  # fmt: skip
         raise TrafficError(
             f"{shown(path.name)}: no request can be used ({reasons}); rows need counts such as "

@@ -13,6 +13,9 @@ from stackchoice.workshop.table import Table
 
 #: Questions that need nothing given.
 SOLVERS = {**worked.SOLVERS, **yours.ARMS}
+#: What lies between units of one kind: thousands, 1,024s, and one taken for the other.
+SCALES = {base**power for base in (1000, 1024, 1.024) for power in (-3, -2, -1, 1, 2, 3)}
+OTHER_UNIT = "The digits are right, the unit is not (KB is 1000 bytes, KiB 1024): the answer is in"
 _STYLE = (
     "border-left:.4em solid {}; padding:.3em .8em; margin:.2em 0;"
     "color:var(--jp-content-font-color1, inherit);"
@@ -97,7 +100,9 @@ def _compared(name: str, asked: Question, answer: Any, expected: worked.Expected
         trap = next(
             (t for t, wrong in expected.traps.items() if _near(value, wrong, asked.tolerance)), None
         )
-        return Checked(name, False, asked.traps.get(trap or "", asked.look))
+        scaled = any(_near(value * by, expected.right, asked.tolerance) for by in SCALES)
+        look = f"{OTHER_UNIT} {asked.unit}." if asked.unit and scaled else asked.look
+        return Checked(name, False, asked.traps.get(trap or "", look))
     said = read_words(answer)
     choices = {read_words(choice): choice for choice in asked.choices}
     if choices and said not in choices:

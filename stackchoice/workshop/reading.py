@@ -21,6 +21,8 @@ DIMENSIONS: tuple[dict[str, float], ...] = (
     {"sequences": 1, "sequence": 1, "users": 1, "requests": 1, "readings": 1, "blocks": 1},
 )
 _NUMBER = re.compile(r"\s*(\$?)\s*([-+]?[\d.,_' ]*\d[\d.,_']*(?:[eE][-+]?\d+)?)\s*(.*?)\s*", re.S)
+#: Thousands set off in groups of three by one sign, or none; the decimal sign is a point.
+_PLAIN = re.compile(r"[-+]?(\d{1,3}(?:([,_' ])\d{3}(?:\2\d{3})*)?|\d*)(\.\d*)?([eE][-+]?\d+)?")
 _YES = {True: "yes", False: "no"}
 _LONGEST = 200
 
@@ -46,16 +48,18 @@ def read_number(answer: Any, unit: str) -> float:
         raise InputError(f"{shown(answer)!r} is no number; give one, as 12 or '12 {unit}'")
     dollar, digits, said = found.groups()
     try:
-        value = float(re.sub(r"[,_' ]", "", digits))
+        value = float(re.sub(r"[,_' ]", "", digits) if _PLAIN.fullmatch(digits) else "")
     except ValueError:
-        raise InputError(f"{shown(answer)!r} is no number; write 1234.5 or 1,234.5") from None
+        raise InputError(
+            f"{shown(answer)!r} is no number here; the decimal sign is a point: 1234.5 or 1,234.5"
+        ) from None
     return _finite(value * _factor(said or dollar, unit), unit)
 
 
 def read_words(answer: Any) -> str:
     """Read a choice or a name: case, spaces and punctuation at the ends do not matter."""
     text = _YES.get(answer, answer) if isinstance(answer, bool) else answer
-    return " ".join(str(text)[:_LONGEST].split()).strip(" .!\"'").casefold()
+    return " ".join(str(text)[:_LONGEST].replace("_", " ").split()).strip(" .!\"'").casefold()
 
 
 def _factor(said: str, unit: str) -> float:

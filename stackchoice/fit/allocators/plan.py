@@ -36,6 +36,12 @@ class Launch(Record):
     expand_latent: bool = False
     sliding: Sliding = "window"
     memory: MemoryFacts
+    engine_name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The engine and its release as people call them."""
+        return f"{self.engine_name or self.engine} {self.release.text or 'newest'}"
 
     def fact(self, key: str, family: str = "") -> Any:
         """Return the engine's behaviour at this release (None: unknown)."""
@@ -46,9 +52,7 @@ class Launch(Record):
         datum = self.memory.fact(self.engine, key, self.version, family)
         if datum.value is None:
             why = f": {datum.note}" if datum.note else ""
-            raise UnknownRuleError(
-                f"{key} of {self.engine} {self.release.text or 'newest'} is not known{why}"
-            )
+            raise UnknownRuleError(f"{key} of {self.called} is not known{why}")
         return datum.value
 
     @property
