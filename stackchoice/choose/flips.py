@@ -168,7 +168,7 @@ def _nearest(
 
 def _flip_text(path: str, here: Any, at: Any, result: str, span: str, given: bool) -> str:
     if isinstance(at, bool | str):
-        return f"if {label(path)} is {_show(at)}, {result}"
+        return f"{label(path)}: if {_show(at)}, {result}"
     way = "down" if here is not None and at < here else "on"
     words = "range" if given else "looked at"
     return f"{label(path)}: from {_show(at)} {way} {result} ({words}: {span})"
@@ -186,8 +186,8 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     result = ask(path, turned)
     same = result == base
     text = (
-        f"{label(path)} {_plain(turned)} changes nothing" if same
-        else f"if {label(path)} is {_plain(turned)}, {_becomes(base, result)}"
+        f"{label(path)}: {_show(turned)} changes nothing" if same
+        else f"{label(path)}: if {_show(turned)}, {_becomes(base, result)}"
     )  # fmt: skip
     at = None if same else turned
     return _flip(path, known, base, result, text, at=at, under=known.value)
@@ -273,7 +273,7 @@ def _becomes(base: Outcome, result: Outcome) -> str:
 
 def _show(value: Any) -> str:
     if isinstance(value, bool):
-        return str(value).lower()
+        return "yes" if value else "no"
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"

@@ -48,7 +48,7 @@ def number(value: Any, unit: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return {"true": "yes", "false": "no"}.get(value, value)  # a switch, as JSON has it
     if isinstance(value, int) or value == int(value):
         text = f"{value:,.0f}"
     else:
