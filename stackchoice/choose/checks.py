@@ -13,6 +13,7 @@ from stackchoice.choose.judge import Check, Failed, first_failure
 from stackchoice.choose.place import Place
 from stackchoice.choose.site import Site, admitted, leaves, site_of
 from stackchoice.facts.datum import Datum, Evidence, sure
+from stackchoice.facts.names import counted
 from stackchoice.facts.records import Engine
 from stackchoice.fit.config import architecture_of
 from stackchoice.fit.memory import GB, usable_bytes
@@ -206,8 +207,8 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
     beside = said(site.workspace, site.devices)
     if not site.live_sequences and site.most_sequences:
         yield "hardware fit", None, (
-            f"whether it fits: {site.most_sequences} live sequences at the least {beside}, none at "
-            "the most"
+            f"whether it fits: {counted(site.most_sequences, 'live sequence')} at the least "
+            f"{beside}, none at the most"
         )  # fmt: skip
         return
     yield (

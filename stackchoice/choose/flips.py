@@ -263,6 +263,8 @@ def _name(result: Outcome) -> str:
 
 def _becomes(base: Outcome, result: Outcome) -> str:
     """Say what changes: the recommendation, or behind it the best self-hosted option alone."""
+    if result == (None, None):
+        return "no option is left"
     if result[0] != base[0]:
         return f"the answer becomes {_name(result)}"
     stays = f"the answer stays {result[0] or 'open'}"

@@ -11,6 +11,7 @@ from stackchoice.compare.arms import arm_notes
 from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts import Facts
+from stackchoice.facts.names import counted
 from stackchoice.load.records import Spread
 from stackchoice.load.untrusted import visible
 from stackchoice.present.charts import INK, finish, rows_axis
@@ -119,5 +120,5 @@ def distribution_chart(
         base.mark_tick(thickness=4, size=26, color=INK).encode(x="middle:Q"),
         base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
     )
-    text = f"{DRAWN.get(field, field)} of {len(arms)} arms. {'; '.join(spoken)}."
+    text = f"{DRAWN.get(field, field)} of {counted(len(arms), 'arm')}. {'; '.join(spoken)}."
     return finish(chart, rows=len(rows), step=66), text

@@ -91,8 +91,12 @@ def headline(decision: Any) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a share in percent, or ``unknown``."""
-    return UNKNOWN if value is None else f"{value:.0%}"
+    """Return a share in percent, never none of what is some or all of what is not; ``unknown``."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= value < 1 else f"{value:.0%}"
 
 
 def times(gain: float | None) -> str:
