@@ -1,11 +1,12 @@
 """Sub-results are worked out anew exactly where something they read has moved."""
 
+import gc
 import random
 
 import pytest
 
 from stackchoice import decide, load_scenario
-from stackchoice.choose.answer import answer
+from stackchoice.choose.answer import answer, opened
 from stackchoice.choose.case import Case
 from stackchoice.choose.decide import decided, likely_case
 from stackchoice.choose.defend import defend, defended
@@ -73,3 +74,25 @@ def test_other_preferences_on_one_case_are_decided_and_defended_as_on_a_new_one(
         case = shared.preferring(order)
         assert decided(case) == decide(asked, facts)
         assert defended(case, draws=80, groups=8) == defend(asked, facts, draws=80, groups=8)
+
+
+def test_other_preferences_work_out_nothing_but_the_last_step(facts):
+    case = case_of("json-chat", facts)
+    found = opened(case)
+    assert opened(case.preferring(["privacy", "latency"])) is found
+    assert opened(case.moved({"workload.users": 3})) is not found
+
+
+@pytest.mark.parametrize("go", [decide, lambda *given: defend(*given, draws=200, groups=10)])
+def test_nothing_is_left_to_the_cycle_collector(go, facts):
+    scenario = load_scenario("json-chat")
+    kept = go(scenario, facts)  # what is read once for all is there from now on
+    gc.collect()
+    gc.disable()
+    try:
+        kept = go(scenario, facts)
+        cases = [one for one in gc.get_objects() if isinstance(one, Case)]
+    finally:
+        gc.enable()
+    assert kept is not None
+    assert cases == []

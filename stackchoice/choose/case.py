@@ -62,10 +62,10 @@ class Case:
         noted: Any = self._inputs  # stands in for the dict, which a copy would read in whole
         return Point.model_construct(inputs=noted)
 
-    @cached_property
+    @property
     def flow(self) -> Traffic:
         """Arrival rates and tokens per request that follow from the inputs."""
-        return Traffic(self)
+        return Traffic(self)  # not kept: the two would hold each other
 
     def moved(self, values: dict[str, Any]) -> Case:
         """Return the case with some inputs at other values."""
@@ -100,6 +100,14 @@ class Case:
         kept.setdefault(readings, {})[self._values(readings)] = result
         self._pass_on(readings)
         return result
+
+    def forget(self) -> None:
+        """Let go of every sub-result, which hold the cases that they were worked out with.
+
+        Who is done with a case calls this, and the memory is free at once: the cycle collector
+        would have to walk the whole fact base to find it.
+        """
+        self._kept.clear()
 
     def readings(self, key: Hashable) -> set[tuple[str, str]]:
         """Return what a sub-result was seen to read: ("input", path) or ("assumption", id)."""

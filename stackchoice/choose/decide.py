@@ -63,7 +63,11 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
-    return decided(likely_case(scenario, facts))
+    case = likely_case(scenario, facts)
+    try:
+        return decided(case)
+    finally:
+        case.forget()
 
 
 def decided(case: Case) -> Decision:

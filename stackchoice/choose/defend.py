@@ -71,7 +71,11 @@ def defend(
     draws, groups, seed
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
-    return defended(likely_case(scenario, facts), draws=draws, groups=groups, seed=seed)
+    case = likely_case(scenario, facts)
+    try:
+        return defended(case, draws=draws, groups=groups, seed=seed)
+    finally:
+        case.forget()
 
 
 def defended(

@@ -1,5 +1,6 @@
 """The last step: best self-hosted, managed endpoint, or what runs today, by stated preferences."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from stackchoice.choose.case import Case
@@ -26,7 +27,8 @@ class Recommendation(Record):
 
 def recommend(
     case: Case, ways: list[Way], *, chosen: Judged | None, best_rule: PushResult | None,
-    tied_with: str | None, sellers: list[Candidate], pushes: list[PushResult], unsure: str,
+    tied_with: str | None, unsure: str, sellers: Callable[[], list[Candidate]],
+    pushes: Callable[[], list[PushResult]],
 ) -> Recommendation:  # fmt: skip
     """Choose between the ways that survive.
 
@@ -48,12 +50,12 @@ def recommend(
     if len(names) == 1:
         only = names[0]
         return Recommendation(
-            option=only, because=_sole_reason(only, chosen, best_rule, sellers, unsure)
+            option=only, because=_sole_reason(only, chosen, best_rule, sellers(), unsure)
         )
     preferences = wanted(case)
     found = rank(ways, preferences, too_close_share(case))
     if found.decided_by is None and found.unknown:
-        return _undecided(found, names, pushes)
+        return _undecided(found, names, pushes())
     return _ranked(found, ways, preferences)
 
 

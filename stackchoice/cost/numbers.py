@@ -6,6 +6,7 @@ because Decimal takes no float. Decimal and arrays do not mix: a caller with arr
 
 import math
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 #: A number of whichever kind the caller counts in.
@@ -19,7 +20,13 @@ INFINITE = Decimal("Infinity")
 
 def decimal(value: float | int | Decimal) -> Decimal:
     """Return a number as Decimal by its shortest text, so 0.1 stays 0.1; others as they are."""
-    return Decimal(str(value)) if isinstance(value, int | float) else value
+    return _shortest(value) if isinstance(value, int | float) else value
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _shortest(value: float | int) -> Decimal:
+    """The same prices and shares come thousands of times a decision."""
+    return Decimal(str(value))
 
 
 def ceil(value: Number) -> Number:
