@@ -185,10 +185,8 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     turned = not known.value
     result = ask(path, turned)
     same = result == base
-    text = (
-        f"{label(path)}: {_show(turned)} changes nothing" if same
-        else f"{label(path)}: if {_show(turned)}, {_becomes(base, result)}"
-    )  # fmt: skip
+    becomes = "nothing changes" if same else _becomes(base, result)
+    text = f"{label(path)}: if {_show(turned)}, {becomes}"
     at = None if same else turned
     return _flip(path, known, base, result, text, at=at, under=known.value)
 
