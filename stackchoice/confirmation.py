@@ -202,8 +202,8 @@ def _subject(
         return facts, probe_machine(), arm(name, model=arm_model, folder=folder)
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         raise ScenarioError(
-            f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give endpoint "
-            "and model name of a server on the machine you mean"
+            f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give the "
+            "endpoint and model name (--endpoint, --model) of a server on the machine you mean"
         )
     machine = probe_machine(working_set_bytes(scenario, facts))
     holds = Pins.read().model["name"]
