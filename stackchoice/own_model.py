@@ -139,10 +139,10 @@ def _counted(value: int | None, source: Source, note: str = COUNTED) -> Datum[in
 
 
 def _active(counts: Parameters | None) -> int | None:
-    """All parameters of a dense model; of a mixture those that a decoded token runs through."""
+    """All parameters of a dense model; of a mixture or a loop what a decoded token runs through."""
     if counts is None:
         return None
-    return counts.decode_active if counts.routed else counts.total
+    return counts.decode_active if counts.routed or counts.passes > 1 else counts.total
 
 
 def _modalities(found: Inspection) -> list[str]:
@@ -176,7 +176,8 @@ def _artifact(
     bits = found.weight_bits[0] if len(found.weight_bits) == 1 else None
     acts = found.activation_bits or ([PLAIN_BITS] if bits == PLAIN_BITS else [])
     read = None
-    if counts and counts.routed and weights.value and bits:  # experts may be stored in fewer bits
+    partly = counts and (counts.routed or counts.passes > 1)
+    if counts and partly and weights.value and bits:  # experts may be stored in fewer bits
         read = round(weights.value * counts.decode_active / counts.total)
     return Artifact(
         id=id_, label=(most and (most.encoding or most.name)) or "as it is",

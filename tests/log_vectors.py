@@ -461,6 +461,15 @@ mlx_lm done
     ("a pool with sliding layers", "sglang",
      "SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n",
      {"pool_tokens": 997846}, []),
+    ("states kept for drafted tokens, more than all others", "sglang",
+     """[2026-10-02 00:39:40] Mamba Cache is allocated. max_mamba_cache_size: 64, conv_state size: 0.07GB, ssm_state size: 3.05GB intermediate_ssm_state_cache size: 48.75GB intermediate_conv_window_cache size: 0.43GB
+[2026-10-02 00:39:41] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 295950, K size: 4.52 GB, V size: 4.52 GB
+""", {"max_mamba_cache_size": 64, "ssm_state_gib": 3.05, "draft_states_gib": 48.75,
+      "draft_conv_gib": 0.43, "pool_gib": 9.04}, []),
+    (L + "pull/26499", "llama.cpp",
+     """llama_kv_cache: size = 1745.16 MiB (168192 cells,  10 layers,  1/1 seqs), K (q8_0):  872.58 MiB, V (q8_0):  872.58 MiB
+llama_memory_recurrent: size =  502.50 MiB (     1 cells,  40 layers,  1 seqs  7 rs_seq), R (f32):   22.50 MiB, S (f32):  480.00 MiB
+""", {"kv_mib": 1745.16, "state_mib": 502.5, "state_seqs": 1, "state_rollbacks": 7}, []),
     ("a pool with compressed layers", "sglang",
      "DSV4 pool sizes: full=852992, swa=85248, c4=213248, c128=6664, c4_state=5328\n",
      {"pool_tokens": 852992}, []),

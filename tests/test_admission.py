@@ -145,3 +145,37 @@ def test_a_dense_model_admits_what_counting_one_by_one_admits(data):
     for engine, live in expected.items():
         found = admit(engine, None, config, pool_bytes=pool, context_tokens=context)
         assert found.live_sequences == live, engine
+
+
+def test_ranks_of_data_parallelism_each_have_a_pool():
+    """Qwen3-32B, 64 layers of 8 heads of 128: four ranks of attention on 8 devices have 4 heads."""
+    config, pool, context = load_facts().models["Qwen/Qwen3-32B"].config.value, 2**34, 8192
+
+    def found(engine, tp, **settings):
+        return admit(engine, None, config, pool_bytes=pool, context_tokens=context, tp=tp,
+                     settings=settings)  # fmt: skip
+
+    shared = found("sglang", 8, enable_dp_attention=True, dp_size=4)
+    tokens = pool // (64 * 4 * 2 * 128 * 2)
+    assert shared.printed_pool_tokens == tokens
+    assert shared.live_sequences == 4 * (tokens // context)
+    assert any("4 ranks of data parallelism" in note for note in shared.notes)
+    assert found("sglang", 8, dp_size=1).printed_pool_tokens == 4 * tokens
+    capped = found("sglang", 8, enable_dp_attention=True, dp_size=4, max_running_requests=4)
+    assert capped.live_sequences == 4
+    # vLLM's ranks, and SGLang's without that switch, have devices of their own
+    for engine, key in (("vllm", "data_parallel_size"), ("sglang", "dp_size")):
+        one, two = found(engine, 2), found(engine, 2, **{key: 2})
+        assert two.live_sequences == 2 * one.live_sequences
+        assert two.printed_pool_tokens == one.printed_pool_tokens
+
+
+@pytest.mark.parametrize(("engine", "settings"), [
+    ("vllm", {"pipeline_parallel_size": 2}), ("sglang", {"pp_size": 2}),
+    ("sglang", {"enable_dp_attention": True, "dp_size": 3}),
+])  # fmt: skip
+def test_ways_to_split_a_model_that_nobody_read_are_unknown(engine, settings):
+    found = admit(engine, None, QWEN, pool_bytes=POOL_A, context_tokens=8192, tp=8,
+                  settings=settings)  # fmt: skip
+    assert (found.rule, found.live_sequences) == (None, None)
+    assert str(next(iter(reversed(settings.values())))) in found.notes[0]

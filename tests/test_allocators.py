@@ -561,3 +561,121 @@ def test_a_card_of_70_gib_asks_for_more_requests():
             device=machines[name],
         ).most_requests  # fmt: skip
     assert found == {"h100_sxm": 969, "a100_80_sxm": None}
+
+
+QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
+
+
+@pytest.mark.parametrize(("spec", "kv", "layout"), [
+    # syv-ai/qwen38-27b-rtx3090 issue 102, states in bf16 and eight-bit keys with a scale a head
+    ({"num_speculative_tokens": 15, "mamba_ssm_cache_dtype": "bfloat16"}, None, (480, 1.27)),
+    ({"num_speculative_tokens": 7, "mamba_ssm_cache_dtype": "bfloat16"}, "int8_per_token_head",
+     (864, 1.09)),
+    # vllm-project/vllm pull 46329, comment of 2026-09-19
+    ({"num_speculative_tokens": 3}, "fp8", (1600, 0.25)),
+    ({"num_speculative_tokens": 3}, "nvfp4", (2848, 0.38)),
+])  # fmt: skip
+def test_blocks_that_starts_of_2026_printed(spec, kv, layout):
+    """Qwen3.8-27B with drafts; of the last two only the block was printed."""
+    found = vllm.plan(launch("vllm", "0.28.0", QWEN, kv_dtype=kv, settings={
+        "max_num_batched_tokens": 8192, **spec}))  # fmt: skip
+    assert (found.attention_block_tokens, found.padding_pct) == layout
+
+
+@pytest.mark.parametrize(("blocks", "printed"), [(424, 620_944), (425, 622_408), (426, 623_873)])
+def test_pools_of_one_set_up_in_three_starts(blocks, printed):
+    """noonghunna/club-3090 issues 295, 294 and 642: 179 blocks a request of 262,144 tokens."""
+    config = load_facts().models["Qwen/Qwen3.6-27B"].config.value
+    found = vllm.plan(launch("vllm", "0.22.0", config, tp=2, kv_dtype="fp8_e5m2", draft_layers=1,
+                             settings={"num_speculative_tokens": 3, "max_num_batched_tokens": 8192,
+                                       "enable_prefix_caching": True}))  # fmt: skip
+    assert found.request_blocks(262_144) == 179
+    assert found.printed_tokens(blocks, 262_144) == printed
+
+
+@pytest.mark.parametrize(("model", "release", "drafted", "sequences", "mib"), [
+    # a llama.cpp log of Qwen3.8-27B with MTP, GenerelSchwerz/llama.cpp pull 37, ggml-org's 26499
+    ("Qwen/Qwen3.8-27B", "b12000", 2, 1, 448.88), ("Qwen/Qwen3.8-27B", "b11000", 6, 1, 1047.38),
+    ("Qwen/Qwen3.5-35B-A3B", "b11000", 7, 1, 502.5), ("Qwen/Qwen3.6-27B", "b10068", 0, 4, 598.5),
+])  # fmt: skip
+def test_llama_cpp_keeps_a_state_for_each_drafted_token(model, release, drafted, sequences, mib):
+    config = load_facts().models[model].config.value
+    asked = launch("llama.cpp", release, config, settings={"num_speculative_tokens": drafted})
+    found = llamacpp.cells(asked, 8192, sequences=sequences)
+    assert found.state_bytes / 2**20 == pytest.approx(mib, abs=0.006)
+
+
+def test_states_beside_drafts_are_unknown_where_nobody_read_them():
+    facts = load_facts()
+    drafts = {"num_speculative_tokens": 2}
+    granite = facts.models["ibm-granite/granite-4.0-h-small"].config.value
+    for engine, release, config in (
+        ("llama.cpp", "b9000", QWEN), ("llama.cpp", None, granite), ("ollama", None, QWEN),
+        ("tensorrt-llm", None, QWEN), ("sglang", None, QWEN),
+    ):  # fmt: skip
+        found = admit(engine, release, config, pool_bytes=2**34, context_tokens=8192,
+                      settings=drafts)  # fmt: skip
+        assert found.live_sequences is None
+        assert found.notes
+
+
+def test_sglang_pools_of_hybrid_models_in_two_logs():
+    """Nemotron-3 on four devices, 53.38 GiB; Qwen3.8-27B on GB10, 58.74 GiB. Printed to 10 MB."""
+    nano = load_facts().models["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"].config.value
+    for config, gib, slots, tokens, rest in (
+        (nano, 53.38, 2211, 19_644_177, {"tp": 4}),
+        (QWEN, 58.74, 360, 228_520, {"settings": {"max_mamba_cache_size": 360}}),
+    ):  # fmt: skip
+        found = sglang.pools(launch("sglang", "0.5.21", config, kv_dtype="fp8", **rest),
+                             int(gib * 2**30))  # fmt: skip
+        assert found.slots == slots
+        assert found.tokens == pytest.approx(tokens, rel=0.002)
+
+
+@pytest.mark.parametrize(("kv", "gib", "block", "context", "printed"), [
+    ("fp8", 9.28, 1600, 262_144, 265_122), ("int8_per_token_head", 9.67, 1584, 262_144, 272_453),
+    ("fp8_per_token_head", 9.67, 1584, 262_144, 272_453),
+    ("int4_per_token_head", 9.67, 3104, 262_144, 502_667),
+    (None, 9.67, 800, 131_072, 138_519),
+])  # fmt: skip
+def test_one_model_in_five_cache_types(kv, gib, block, context, printed):
+    """Starts of Qwen3.8-27B with three drafted tokens on an RTX 5090, prefix caching off."""
+    found = vllm.plan(launch("vllm", "0.27.1", QWEN, kv_dtype=kv, draft_layers=1, settings={
+        "num_speculative_tokens": 3, "max_num_batched_tokens": 8192}))  # fmt: skip
+    assert found.attention_block_tokens == block
+    assert found.printed_tokens(found.pool_blocks(int(gib * GIB)), context) == printed
+    if kv is None:  # refused at 262,144: 17.64 GiB needed, 139,200 tokens proposed
+        assert found.needed_bytes(262_144) / GIB == pytest.approx(17.64, abs=HALF_STEP)
+        assert found.longest(int(gib * GIB), 262_144) == 139_200
+
+
+def test_a_pool_on_a_dgx_spark():
+    """Qwen3.6-27B with an eight-bit cache: 35.45 GiB are 1,114,865 tokens (vLLM of 2026)."""
+    config = load_facts().models["Qwen/Qwen3.6-27B"].config.value
+    found = vllm.plan(launch("vllm", "0.28.0", config, kv_dtype="fp8",
+                             settings={"max_num_batched_tokens": 8192}))  # fmt: skip
+    assert found.printed_tokens(found.pool_blocks(int(35.45 * GIB)), 262_144) == 1_114_865
+
+
+GEMMA_12B = {
+    **GEMMA_31B, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "num_global_key_value_heads": 1, "hidden_size": 3840, "attention_k_eq_v": True,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 8,
+}  # fmt: skip
+LAGUNA = {
+    **DENSE, "num_hidden_layers": 48, "sliding_window": 512,
+    "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 12,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "kv", "context", "sequences", "ubatch", "cells"), [
+    # llama.cpp 9849 with Gemma 4 12B: --ubatch-size 2048, four slots of one cache
+    (GEMMA_12B, None, 8192, 4, 2048, (8192, 128.0, 6144, 1920.0)),
+    # Laguna at 1M tokens in q4_0, as a test of raketenkater/ggrun quotes it
+    (LAGUNA, "q4_0", 1_048_576, 1, None, (1_048_576, 13_824.0, 1024, 40.5)),
+])  # fmt: skip
+def test_windows_that_llama_cpp_printed(config, kv, context, sequences, ubatch, cells):
+    found = llamacpp.cells(launch("llama.cpp", None, config, kv_dtype=kv), context,
+                           sequences=sequences, ubatch=ubatch)  # fmt: skip
+    mib = 2**20
+    assert (found.cells, found.bytes / mib, found.window_cells, found.window_bytes / mib) == cells

@@ -336,7 +336,7 @@ def test_a_name_the_facts_do_not_have_is_one_clear_error(change, says, changed, 
 
 def test_a_preset_that_contradicts_thinking_is_said(changed, facts):
     decision = decide(changed("json-chat", workload__thinking=True), facts)
-    assert any(text.startswith("contradiction") for text in decision.conditions)
+    assert any(text.startswith("contradiction") for text in decision.remarks)
 
 
 def test_this_machine_is_the_probed_one(facts):
@@ -406,7 +406,7 @@ def test_a_range_of_what_runs_today_is_decided_at_its_middle_and_both_ends(chang
 
 def test_lengths_that_contradict_each_other_are_said(changed, facts):
     scenario = changed("json-chat", workload__input_tokens=100_000)
-    found = [text for text in decide(scenario, facts).conditions if "contradiction" in text]
+    found = [text for text in decide(scenario, facts).remarks if "contradiction" in text]
     assert found == [
         "contradiction: input (tokens a request) is 100,000, more than context (tokens) of 8,192"
     ]
@@ -536,12 +536,12 @@ def test_what_is_not_known_to_start_is_neither_recommended_nor_launched(changed,
     assert decision.best_self_hosted is None
     assert "no rule points at a self-hosted option that survives" in decision.verdict
     assert any(
-        "2 x H100 SXM 80GB" in text and "(devices)' is 1" in text for text in decision.conditions
+        "2 x H100 SXM 80GB" in text and "(devices)' is 1" in text for text in decision.remarks
     )
     assert decision.option("MAX").reason.startswith("fit unknown")
     funded = decide(changed("json-chat", **llama, money__can_fund_devices=2), facts)
     assert funded.best_self_hosted_configuration.endswith("2 x H100 SXM 80GB")
-    assert not any("can fund" in text for text in funded.conditions)
+    assert not any("can fund" in text for text in funded.remarks)
 
 
 def test_a_heavy_shared_prefix_makes_a_full_pool_unknown_and_not_out(changed, facts):
@@ -615,14 +615,14 @@ def test_where_nothing_survives_the_machine_named_does_and_one_replica_less_does
     fallen = there({"id": "l4"})
     assert fallen.recommended is None
     told = r"what would do: (\d+) x (.*?)(?: in (\d+) replicas)?, with "
-    count, name, replicas = re.match(told, fallen.conditions[0]).groups()
+    count, name, replicas = re.match(told, fallen.remarks[0]).groups()
     count, replicas = int(count), int(replicas or 1)
     size = count // replicas
     choice = {"id": next(m.id for m in facts.machines.values() if m.name == name),
               "count": count, "devices_per_replica": size}  # fmt: skip
     held = there(choice)
     assert held.best_self_hosted is not None
-    assert not any(text.startswith("what would do") for text in held.conditions)
+    assert not any(text.startswith("what would do") for text in held.remarks)
     least = {"count": count - size} if replicas > 1 else {
         "count": max(1, size // 2), "devices_per_replica": max(1, size // 2)}  # fmt: skip
     less = there(choice | least)
@@ -636,7 +636,7 @@ def test_more_devices_than_a_scenario_can_name_are_not_named(facts, changed):
         changed("json-chat", candidates__machines=[{"id": "l4"}], workload__users=1e9,
                 candidates__stated_budget=None, constraints__data_may_leave=False), facts,
     )  # fmt: skip
-    assert re.match(r"what would do is unknown: .* up to 100,000 in all", fallen.conditions[0])
+    assert re.match(r"what would do is unknown: .* up to 100,000 in all", fallen.remarks[0])
 
 
 def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(
@@ -648,7 +648,7 @@ def test_what_would_do_is_not_said_where_people_are_missing_or_a_way_is_open(
     alone = decide(changed("json-chat", constraints__data_may_leave=False, **nobody), facts)
     assert alone.recommended is None
     for decision in (alone, json_chat):
-        assert not any(text.startswith("what would do") for text in decision.conditions)
+        assert not any(text.startswith("what would do") for text in decision.remarks)
 
 
 def test_what_is_too_large_everywhere_is_told_on_the_most_devices(changed, facts):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stackchoice.fit.parameters import count_parameters
 from stackchoice.read.architecture import architecture
 
 CASES = {
@@ -49,3 +50,39 @@ def test_layers_with_experts(name):
     found = architecture({"model_type": "any", "num_attention_heads": 8, "hidden_size": 64,
                           **config})  # fmt: skip
     assert (found.moe_layers, found.experts, found.experts_per_token) == (layers, experts, taken)
+
+
+@pytest.mark.parametrize(("config", "shared", "width"), [
+    # zai-org/GLM-4.5-Air; inclusionAI/Ling-1T; Qwen/Qwen3-Next-80B-A3B; stepfun-ai/step3
+    ({"n_shared_experts": 1, "moe_intermediate_size": 1408}, 1, 1408),
+    ({"num_shared_experts": 2, "moe_intermediate_size": 2048}, 2, 4096),
+    ({"shared_expert_intermediate_size": 512, "moe_intermediate_size": 256}, 1, 512),
+    ({"share_expert_dim": 5120, "moe_intermediate_size": 256}, 1, 5120),
+    # ibm-granite/granite-3.1-3b-a800m-instruct has none, MiniMaxAI/MiniMax-M2 says so
+    ({"moe_intermediate_size": 512}, 0, 0),
+    ({"shared_intermediate_size": 0, "moe_intermediate_size": 512}, 0, 0),
+    # meta-llama/Llama-4-Scout: one, as wide as the others, and no key that says it
+    ({"interleave_moe_layer_step": 1, "intermediate_size": 8192}, 1, 8192),
+])  # fmt: skip
+def test_experts_that_every_token_takes(config, shared, width):
+    """Their number is shown, and a token runs through their three matrices in every such layer."""
+    plain = {
+        "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "num_experts": 16, "num_experts_per_tok": 2, **config,
+    }  # fmt: skip
+    assert architecture(plain).shared_experts == shared
+    counts = count_parameters(plain)
+    gate = 64 if "shared_expert_intermediate_size" in config else 0
+    attention, router = 4 * 64 * 64, 64 * 16
+    assert counts.shared == 4 * (attention + router + 3 * 64 * width + gate)
+
+
+def test_the_first_layers_may_have_no_experts_under_any_name():
+    """Arcee's Trinity says ``num_dense_layers``, DeepSeek ``first_k_dense_replace``."""
+    plain = {
+        "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100, "num_attention_heads": 8,
+        "num_experts": 16, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+        "intermediate_size": 128,
+    }  # fmt: skip
+    for key in ("num_dense_layers", "first_k_dense_replace"):
+        assert count_parameters({**plain, key: 1}).routed == 3 * 16 * 3 * 64 * 32

@@ -11,6 +11,8 @@ import yaml
 from stackchoice import decide, load_facts
 from stackchoice.errors import FactsError, InputError
 from stackchoice.facts import Evidence
+from stackchoice.facts.datum import Datum
+from stackchoice.fit.stream import read_bytes, stream_runs
 from stackchoice.own_model import own_model, save_own_model, unknown_of
 from stackchoice.present.dropped import DropPanel
 from stackchoice.present.widgets import ScenarioPanel
@@ -48,6 +50,21 @@ def test_a_plain_config_gives_parameters_and_bytes_that_are_computed(tmp_path):
     assert {model.parameters.evidence, artifact.weights_bytes.evidence} == {Evidence.COMPUTED}
     assert model.context_tokens.value == 32_768
     assert unknown_of(model) == ["licence"]
+
+
+@pytest.mark.parametrize("key", ["num_loops", "total_ut_steps"])
+def test_a_loop_reads_its_layers_in_every_pass(tmp_path, key, facts):
+    """Four passes: layers four times, the head once; the table of words is stored, not read."""
+    model = own_model(written(tmp_path, {**DENSE, key: 4}), DAY)
+    (artifact,) = model.artifacts
+    run = 4 * (TOTAL - 2 * WORDS * WIDE) + WORDS * WIDE
+    assert (model.parameters.value, model.active_parameters.value) == (TOTAL, run)
+    assert artifact.read_bytes_per_token.value == 2 * run
+    assert read_bytes(artifact, model) == 2 * run
+    unread = artifact.model_copy(update={"read_bytes_per_token": Datum[int]()})
+    assert read_bytes(unread, model) is None
+    stream = stream_runs(model, artifact, facts.machines["h100_sxm"])["decode"]
+    assert stream.layer_count == 4 * LAYERS
 
 
 def test_a_mixture_reads_the_share_of_its_parameters_that_a_token_touches(tmp_path):

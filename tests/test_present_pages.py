@@ -253,7 +253,9 @@ def test_what_is_shown_first_calls_an_input_by_its_words(name, facts):
     report = prepare(name)
     decision = report.decision
     page = re.sub(r"<style.*?</style>", "", report.section("decision").bare, flags=re.DOTALL)
-    panel = " ".join([decision.verdict, *decision.conditions, *decision.held_fixed])
+    panel = " ".join(
+        [decision.verdict, *decision.remarks, *decision.conditions, *decision.held_fixed]
+    )
     keys = {path.rpartition(".")[2] for path in LABELS if "_" in path.rpartition(".")[2]}
     assert "devices_per_replica" in keys
     for said in (re.sub(r"<[^>]+>", " ", page), panel, text.headline(decision)):

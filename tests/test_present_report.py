@@ -193,7 +193,8 @@ def test_first_section_holds_the_decision(report):
     for text in (
         decision.title, decision.recommended, decision.best_self_hosted_configuration,
         *(f"{line.total_usd:,.0f} USD" for line in decision.cost.lines),
-        "never", decision.facts_sha256[:12], decision.version, *decision.conditions,
+        "never", decision.facts_sha256[:12], decision.version,
+        *decision.remarks, *decision.conditions,
     ):  # fmt: skip
         assert text in html
 
@@ -342,7 +343,7 @@ def say_the_same(files):
         "pdf": "".join(re.sub(foot, "", sheet) for sheet in sheets(files["pdf"])),
         "md": re.sub(r"\\(.)", r"\1", files["md"].read_text("utf-8")),
     }
-    same = [headline(told), told.verdict, *told.conditions]
+    same = [headline(told), told.verdict, *told.remarks, *told.conditions]
     same += [usd(line.total_usd) for line in told.cost.lines]
     same += [row.without for row in told.cost.redundancy] + [way.what for way in told.cost.exits]
     same += [row.answer for row in told.board]

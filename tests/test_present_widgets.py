@@ -246,8 +246,8 @@ def test_several_named_weights_stay_one_choice(facts):
 
 def test_the_panel_shows_what_a_conditional_answer_hangs_on(panel):
     assert panel.decision.conditions
-    for condition in panel.decision.conditions:
-        assert str(escape(condition)) in panel.view.value
+    for said in panel.decision.conditions + panel.decision.remarks:
+        assert str(escape(said[1:])) in panel.view.value
 
 
 def test_two_notebooks_on_one_scenario_do_not_overwrite_each_other(facts, tmp_path):

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import urllib.request
+from itertools import zip_longest
 
 import pytest
 from log_vectors import ROWS
@@ -504,6 +505,72 @@ def test_two_servers_whose_lines_take_turns_are_two(one, other, pid, memory):
         ("a/one", 11.15, 91_328), ("b/two", 5.57, 45_664),
     ]  # fmt: skip
     assert any("several servers are mixed" in note for note in reading.notes) == (not one)
+
+
+#: A node of a server over two: what its ranks hold, and what says that the nodes belong together.
+NODES = {
+    "sglang": """\
+[2026-06-01 10:00:00] server_args=ServerArgs(model_path='a/one', tp_size=4, nnodes=2, \
+node_rank=NODE, dist_init_addr='AT:5000')
+[2026-06-01 10:00:09 TPLOW] Load weight end. elapsed=9.1 s, type=X, dtype=torch.bfloat16, \
+avail mem=40.10 GB, mem usage=38.20 GB.
+[2026-06-01 10:00:11 TPHIGH] KV Cache is allocated. dtype: torch.bfloat16, #tokens: POOL, \
+K size: 8.23 GB, V size: 8.23 GB
+""",
+    "vllm": """\
+NODE
+(Worker_TPLOW pid=3) INFO 06-01 10:00:09 [gpu_model_runner.py:9] Model loading took 38.20 GiB \
+memory and 9.1 seconds
+(Worker_TPHIGH pid=4) INFO 06-01 10:00:11 [gpu_worker.py:563] Available KV cache memory: POOL GiB
+""",
+}  # fmt: skip
+
+
+#: vLLM's first node prints its settings, the others where they look for it.
+SERVES = [
+    "INFO 06-01 10:00:00 vLLM API server version 0.16.0\n(APIServer pid=1) INFO 06-01 10:00:00 "
+    "[utils.py:278] non-default args: {'model': 'a/one', 'nnodes': 2, 'master_addr': 'AT'}",
+    "INFO 06-01 10:00:00 [serve.py:216] Launching vLLM (v0.16.0) headless multiproc executor, with "
+    "head node address AT:29501 for torch.distributed process group.",
+]
+
+
+def node(engine, number, at, pool):
+    """Lines of one node, as ``kubectl logs --prefix`` gives them."""
+    said = str(number) if engine == "sglang" else SERVES[number]
+    told = {"AT": at, "POOL": pool, "LOW": str(2 * number),
+            "HIGH": str(2 * number + 1)}  # fmt: skip
+    text = NODES[engine].replace("NODE", said)
+    lines = re.sub("|".join(told), lambda m: told[m[0]], text).splitlines()
+    return [f"[pod/{at}-{number}/main] {line}" for line in lines]
+
+
+@pytest.mark.parametrize(("engine", "key", "pools", "least"), [
+    ("sglang", "pool_tokens", ("367404", "366000"), 366_000),
+    ("vllm", "memory_for_cache_gib", ("8.11", "8.02"), 8.02),
+])  # fmt: skip
+def test_nodes_of_one_server_are_one_boot(engine, key, pools, least, memory):
+    """Nodes that meet at one address; another address, or the same node again, is another start."""
+    one, two = (node(engine, number, "lws-a", pool) for number, pool in enumerate(pools))
+    turns = [line for pair in zip_longest(one, two) for line in pair if line]
+    for lines in (turns, one + two, two + one):
+        (boot,) = read_lines(lines, memory).boots
+        assert boot.values[key].value == least
+        assert boot.ranks == sorted(boot.ranks)
+        assert len(boot.ranks) >= 4
+        assert boot.values["weights_gib"].value == 38.2
+        assert (boot.first_line, boot.last_line) == (1, len(lines))
+    other = node(engine, 1, "lws-b", pools[1])
+    assert len(read_lines(one + other, memory).boots) == 2
+    assert len(read_lines(turns + turns, memory).boots) == 2
+
+
+@pytest.mark.parametrize(("size", "told"), [("8", True), ("1", False), ("'x'", False)])
+def test_a_pool_of_data_parallel_ranks_is_one_ranks(size, told, memory):
+    args, *rest = NODES["sglang"].replace("NODE", f"0, dp_size={size}").splitlines()
+    (boot,) = read_lines([args, *(line.replace("POOL", "367404") for line in rest)], memory).boots
+    assert boot.value("pool_tokens") == 367_404
+    assert (f"one of {size} ranks" in boot.pool_meaning) == told
 
 
 @pytest.mark.parametrize("prefix", ["INFO | ", "WARNING  | ", "12 | ", "vllm-1  | "])

@@ -101,7 +101,7 @@ class Case:
         self._pass_on(readings)
         return result
 
-    def forget(self) -> None:
+    def close(self) -> None:
         """Let go of every sub-result, which hold the cases that they were worked out with.
 
         Who is done with a case calls this, and the memory is free at once: the cycle collector

@@ -5,6 +5,7 @@ and nothing else, so that they give the same answer.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
@@ -63,11 +64,8 @@ def decide(scenario: Scenario, facts: Facts) -> Decision:
     >>> decision.best_self_hosted, [line.path for line in decision.cost.lines]
     ('SGLang', ['managed', 'rented', 'owned'])
     """
-    case = likely_case(scenario, facts)
-    try:
+    with no_collector(), closing(likely_case(scenario, facts)) as case:
         return decided(case)
-    finally:
-        case.forget()
 
 
 def decided(case: Case) -> Decision:
@@ -83,7 +81,8 @@ def _decision(case: Case) -> Decision:
     listed = options(main)
     chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
-    conditions = [*instead(main), *_contradictions(case), *_conditions(missed, changes, chosen)]
+    remarks = [*instead(main), *_contradictions(case)]
+    conditions = _conditions(missed, changes, chosen)
     best, site, engine = main.best, main.site, main.engine
     fit, numbers = fit_numbers(main), None
     if best and site and engine:
@@ -95,7 +94,8 @@ def _decision(case: Case) -> Decision:
         recommended_configuration=chosen.configuration if chosen else "",
         best_self_hosted=best.option if best else None,
         best_self_hosted_configuration=best.title if best else "",
-        verdict=_verdict(main, conditions),
+        verdict=_verdict(main, conditional=bool(remarks or conditions)),
+        remarks=remarks,
         conditions=conditions,
         options=listed,
         candidates=main.candidates,
@@ -209,13 +209,13 @@ def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | N
     return list(dict.fromkeys(found))
 
 
-def _verdict(main: Answer, conditions: list[str]) -> str:
+def _verdict(main: Answer, *, conditional: bool) -> str:
     because, option = main.verdict.because, main.verdict.option
     if main.verdict.too_close:
         return f"{because[0].upper()}{because[1:]}."
     if option is None:
         return f"No recommendation: {because}."
-    tail = ", conditionally" if conditions else ""
+    tail = ", conditionally" if conditional else ""
     own = ""
     if main.best is not None and option != main.best.option:
         own = f" Best self-hosted answer: {main.best.option}"

@@ -203,6 +203,9 @@ STATUS_ORDER: tuple[Status, ...] = ("chosen", "too close to call", "viable", "el
 class Decision(Record):
     """The pure result of ``decide(scenario, facts)``.
 
+    ``conditions`` are what the answer hangs on; ``remarks`` what no condition would change: inputs
+    that contradict each other, and what would do where nothing does.
+
     Examples
     --------
     >>> from stackchoice import decide, load_facts, load_scenario
@@ -220,6 +223,7 @@ class Decision(Record):
     best_self_hosted: str | None
     best_self_hosted_configuration: str
     verdict: str
+    remarks: list[str]
     conditions: list[str]
     options: list[Option]
     candidates: list[Candidate]

@@ -1,5 +1,6 @@
 """A decision defended: what its cost hangs on, how far the next answer is, how often it wins."""
 
+from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.quantiles import assumed_ranges
 from stackchoice.facts.datum import Evidence, Record
 from stackchoice.facts.load import Facts
+from stackchoice.facts.place import no_collector
 from stackchoice.scenario import Scenario, scenario_inputs
 
 #: How far beyond what was given the next answer is looked for: a tenth to ten times.
@@ -71,17 +73,19 @@ def defend(
     draws, groups, seed
         Of the Monte Carlo (:func:`stackchoice.choose.draws.monte_carlo`).
     """
-    case = likely_case(scenario, facts)
-    try:
+    with no_collector(), closing(likely_case(scenario, facts)) as case:
         return defended(case, draws=draws, groups=groups, seed=seed)
-    finally:
-        case.forget()
 
 
 def defended(
     case: Case, *, draws: int = DRAWS, groups: int = GROUPS, seed: int = SEED
 ) -> Defence:  # fmt: skip
     """Work out what stands behind the decision of a case that is at its likely point."""
+    with no_collector():
+        return _defended(case, draws, groups, seed)
+
+
+def _defended(case: Case, draws: int, groups: int, seed: int) -> Defence:
     main = answer(case)
     own = main.engine.name if main.engine else None
     names = [main.verdict.option, own, MANAGED if main.seller else None]

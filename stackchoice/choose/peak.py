@@ -33,7 +33,7 @@ def _concurrency(site: Site, room: float) -> Iterator[Check]:
     if slow is None or fast is None:
         return
     holds = (site.live_sequences or 0) * site.replicas_there
-    once = f", at most {holds * room:,.0f} with what is shared kept once," if room > 1 else ""
+    once = f", at most {holds * room:,.0f} with what is shared kept once" if room > 1 else ""
     if fast > holds * room or slow <= holds:
         yield (
             "hardware fit", slow <= holds,

@@ -39,9 +39,6 @@ def summary(decision: Decision) -> str:
             f"  {line.path}: {line.infrastructure_usd:,.2f} USD a month ({line.evidence.value}), "
             f"{line.total_usd:,.2f} with people and one-time cost ({line.total_evidence.value})"
         )
-    bare = ("contradiction", "what would do")
-    lines += [
-        f"  {text}" if text.startswith(bare) else f"  on condition: {text}"
-        for text in decision.conditions
-    ]
+    lines += [f"  {text}" for text in decision.remarks]
+    lines += [f"  on condition: {text}" for text in decision.conditions]
     return "\n".join(lines)

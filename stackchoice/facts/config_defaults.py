@@ -32,6 +32,8 @@ class ConfigKeys(Record):
     experts: tuple[str, ...]
     experts_per_token: tuple[str, ...]
     dense_first: tuple[str, ...]
+    shared_experts: tuple[str, ...]
+    shared_widths: tuple[str, ...]
     expert_lists: dict[str, str | bool]
     not_modelled: dict[str, str]
     no_attention: re.Pattern[str]

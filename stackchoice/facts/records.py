@@ -48,7 +48,7 @@ class Artifact(Record):
     """One published set of weights of a model: what is really downloaded.
 
     ``weights_bytes`` is what the checkpoint holds on disk, draft head and vision tower
-    included; ``read_bytes_per_token`` is what one decode step reads when that is less (MoE).
+    included; ``read_bytes_per_token`` is what one decode step reads when that is not all once.
     """
 
     id: str

@@ -115,9 +115,22 @@ def admitted(
     try:
         if device is not None and rule.value == "block_groups":
             asked = with_device(asked, device)
-        return base.model_copy(update=ADMIT[str(rule.value)](asked, pool_bytes, context_tokens))
+        found = ADMIT[str(rule.value)](asked, pool_bytes, context_tokens)
+        return base.model_copy(update=_of_all_ranks(found, asked.ranks))
     except (UnknownRuleError, UnknownCacheError) as error:
         return base.model_copy(update={"rule": None, "notes": [str(error)]})
+
+
+def _of_all_ranks(found: dict[str, Any], ranks: int) -> dict[str, Any]:
+    """Return what all ranks of data parallelism admit; the pool stays that of one, as printed."""
+    if ranks == 1:
+        return found
+    lives = ("live_sequences", "steady_live_sequences")
+    note = f"{ranks} ranks of data parallelism, each with a pool and requests of its own"
+    return {
+        **found, "notes": [*found.get("notes", ()), note],
+        **{key: found[key] * ranks for key in lives if found.get(key) is not None},
+    }  # fmt: skip
 
 
 def with_device(asked: Launch, device: Machine) -> Launch:

@@ -10,6 +10,7 @@ from stackchoice.fit.config import text_config, whole
 from stackchoice.fit.parameters import count_parameters
 from stackchoice.fit.rates import peak_rate
 from stackchoice.fit.runs import SPARSE_BELOW, Run, attention_operations, link_over, set_up
+from stackchoice.fit.stream import layers_run
 
 
 def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
@@ -51,7 +52,7 @@ def asked_run(ask: str, given: dict[str, Any], facts: Facts) -> Run:
             text.get("num_experts_per_tok") or (total and active and active / total < SPARSE_BELOW)
         ),
         link=link_over(device, given.get("interconnect"), devices, facts.links.values()),
-        peer_to_peer=given.get("p2p_enabled"), layer_count=whole(text, "num_hidden_layers"),
+        peer_to_peer=given.get("p2p_enabled"), layer_count=layers_run(config),
         hidden_size=whole(text, "hidden_size"), **known,
     )  # fmt: skip
 

@@ -102,6 +102,14 @@ def owners(text: dict[str, Any], layers: int) -> list[int]:
     return own * (whole(text, "num_loops") or 1)
 
 
+def passes(text: dict[str, Any], layers: int) -> int:
+    """Return how many layers a token runs through, those of a loop as often as it does."""
+    times, inner = stated(text, "n_recurrent_loops"), 0
+    if times > 1:
+        inner = layers - need(text, "n_input_layers") - need(text, "n_output_layers")
+    return (layers + inner * max(times - 1, 0)) * (whole(text, "num_loops") or 1)
+
+
 def _coded(
     text: dict[str, Any], key: str, layers: int, words: Mapping[Any, str]
 ) -> dict[str, int]:  # fmt: skip

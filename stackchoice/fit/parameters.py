@@ -8,20 +8,26 @@ convolutions are left out: together under 0.1 % of any model counted here.
 
 from typing import Any
 
+from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
+from stackchoice.fit.experts import moe_layers, shared_experts
+from stackchoice.fit.kinds import passes
 
 #: Config keys of layers whose weights are not counted here; a count without them would be wrong.
 NOT_COUNTED = (
     "hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "compress_ratios",
     "compress_rates", "linear_attn_config", "ssm_cfg", "mamba_d_state",
     "block_configs", "cross_attention_layers", "hidden_size_per_layer_input", "conv_L_cache",
-    "H_cycles", "block_types",
+    "H_cycles", "block_types", "loop_num", "loop_num_passes", "loop_config",
 )  # fmt: skip
 
 
 class Parameters(Record):
-    """Parameters by what they cost. ``shared`` and ``routed_active`` are touched by every token."""
+    """Parameters by what they cost. ``shared`` and ``routed_active`` are touched by every token.
+
+    ``passes``: how often, on the mean over layers; more than once where a model loops.
+    """
 
     embedding: int
     head: int
@@ -30,6 +36,7 @@ class Parameters(Record):
     routed_active: int
     attention_width: int
     full_layers: int
+    passes: float = 1.0
 
     @property
     def total(self) -> int:
@@ -39,12 +46,12 @@ class Parameters(Record):
     @property
     def decode_active(self) -> int:
         """Read for each decoded token: layers, active experts and the output head."""
-        return self.shared + self.routed_active + (self.head or self.embedding)
+        return self.prefill_active + (self.head or self.embedding)
 
     @property
     def prefill_active(self) -> int:
         """Multiplied for each prompt token: the head runs on the last one only."""
-        return self.shared + self.routed_active
+        return round((self.shared + self.routed_active) * self.passes)
 
 
 def count_parameters(config: dict[str, Any]) -> Parameters | None:
@@ -56,7 +63,7 @@ def count_parameters(config: dict[str, Any]) -> Parameters | None:
         return None
     try:
         return _count(text)
-    except (KeyError, TypeError, ZeroDivisionError, StopIteration):
+    except (KeyError, TypeError, ZeroDivisionError, StopIteration, UnknownCacheError):
         return None
 
 
@@ -75,21 +82,21 @@ def _count(text: dict[str, Any]) -> Parameters:
     keys = config_keys()
     experts = next((text[key] for key in keys.experts if text.get(key)), 0)
     matrices = 2 if text.get("model_type") in keys.ungated else 3
-    dense = layers if not experts else _dense_layers(text, layers)
-    sparse = layers - dense
+    sparse = moe_layers(text, experts) or 0
+    dense = layers - sparse
     expert = 3 * width * (text.get("moe_intermediate_size") or text["intermediate_size"])
     chosen = next(text[key] for key in keys.experts_per_token if text.get(key)) if sparse else 0
     beside = width * experts  # the router
-    if n := text.get("n_shared_experts"):
-        beside += n * expert
-    if n := text.get("shared_expert_intermediate_size"):
-        beside += 3 * width * n + width
-    if "interleave_moe_layer_step" in text:
-        beside += expert
+    shared, shared_width = shared_experts(text)
+    beside += shared * (3 * width * shared_width if shared_width else expert)
+    if text.get("shared_expert_intermediate_size"):
+        beside += width  # its gate
     widths = ("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size")
     wide = next((text[key] for key in widths if text.get(key)), 0)
     mlp = matrices * width * wide if dense else 0
-    table = vocabulary * width
+    table, run = vocabulary * width, passes(text, layers)
+    if run % layers and (len(set(kinds)) > 1 or 0 < dense < layers):
+        raise UnknownCacheError("a loop over some layers of several kinds is not counted")
     return Parameters(
         embedding=table,
         head=0 if text.get("tie_word_embeddings") else table,
@@ -97,7 +104,8 @@ def _count(text: dict[str, Any]) -> Parameters:
         routed=sparse * experts * expert,
         routed_active=sparse * chosen * expert,
         attention_width=_score_width(text, width),
-        full_layers=sum(kind == "full_attention" for kind in kinds),
+        full_layers=sum(kind == "full_attention" for kind in kinds) * run // layers,
+        passes=run / layers,
     )
 
 
@@ -106,17 +114,6 @@ def _kinds(text: dict[str, Any], layers: int) -> list[str]:
     return [
         "linear_attention" if every and (i + 1) % every else "full_attention" for i in range(layers)
     ]
-
-
-def _dense_layers(text: dict[str, Any], layers: int) -> int:
-    if "first_k_dense_replace" in text:
-        dense: int = text["first_k_dense_replace"]
-        return min(layers, dense)
-    if isinstance(marks := text.get("moe_layer_freq"), list):
-        return layers - sum(map(bool, marks[:layers]))
-    step = text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step") or 1
-    named = text.get("mlp_only_layers") or ()
-    return sum((i + 1) % step != 0 or i in named for i in range(layers))
 
 
 def _score_width(text: dict[str, Any], width: int) -> int:

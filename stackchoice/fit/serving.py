@@ -63,7 +63,8 @@ def load(row: ServingRow, facts: Facts) -> Load | None:
         return None
     share = counts.routed_active / counts.routed if counts.routed else 0.0
     touched = 1 - (1 - share) ** row.concurrency
-    weights = counts.shared + (counts.head or counts.embedding) + counts.routed * touched
+    weights = (counts.shared + counts.routed * touched) * counts.passes
+    weights += counts.head or counts.embedding
     try:
         cache = cache_layout(config).bytes_per_sequence(row.input_tokens + row.output_tokens // 2)
     except UnknownCacheError:

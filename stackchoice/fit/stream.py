@@ -1,11 +1,14 @@
 """One stream on a machine as a run: the bytes it reads, the rates it is held against."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.config import has_experts, text_config, whole
+from stackchoice.fit.kinds import passes
 from stackchoice.fit.rates import compute_rates
 from stackchoice.fit.runs import SPARSE_BELOW, Run, link_over, set_up
 
@@ -31,15 +34,25 @@ def stream_runs(
 def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
     """Bytes of weights that one decode step reads: all of them, unless the file says less.
 
-    Unknown for a mixture of experts of which nobody counted what a token touches: all of its
-    weights would make a ceiling many times too low.
+    Unknown for a mixture of experts, or a loop over layers, of which nobody counted what a token
+    touches: all of its weights, once, would make a ceiling many times too low, or too high.
     """
     known = artifact.read_bytes_per_token
     if known.known:
         return known.value
-    if model is not None and has_experts(model.config.value or {}):
+    config = (model.config.value if model is not None else None) or {}
+    loops = layers_run(config) != whole(text_config(config), "num_hidden_layers")
+    return None if loops or has_experts(config) else artifact.weights_bytes.value
+
+
+def layers_run(config: dict[str, Any]) -> int | None:
+    """Return how many layers a token runs through; None where the config cannot be read."""
+    text = text_config(config)
+    layers = whole(text, "num_hidden_layers")
+    try:
+        return layers and passes(text, layers)
+    except UnknownCacheError:
         return None
-    return artifact.weights_bytes.value
 
 
 def _run(
@@ -58,6 +71,6 @@ def _run(
         bandwidth_gb_per_s=machine.bandwidth_gb_per_s.value,
         active_parameters=model.active_parameters.value or model.parameters.value,
         sparse=bool(total and read and read < SPARSE_BELOW * total),
-        layer_count=whole(text, "num_hidden_layers"), hidden_size=whole(text, "hidden_size"),
+        layer_count=layers_run(model.config.value or {}), hidden_size=whole(text, "hidden_size"),
         **known,
     )  # fmt: skip

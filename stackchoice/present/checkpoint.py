@@ -80,6 +80,7 @@ def _model(found: Inspection) -> list[str]:
                   for g in model.layers]  # fmt: skip
     if model.experts:
         chosen = f", {model.experts_per_token} a token" if model.experts_per_token else ""
+        chosen += f", {model.shared_experts} more for all" if model.shared_experts else ""
         where = "unknown" if model.moe_layers is None else f"{model.moe_layers} layers"
         lines.append(_row("experts", f"{model.experts}{chosen}; in {where}"))
     if model.context_tokens:

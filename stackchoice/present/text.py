@@ -83,7 +83,8 @@ def headline(decision: Any) -> str:
     """Return what is recommended in a few words; that it is too close or unknown is an answer."""
     close = [o.name for o in decision.options if o.status == "too close to call"]
     if decision.recommended:
-        return f"{decision.recommended}{', conditionally' if decision.conditions else ''}"
+        hangs = decision.remarks or decision.conditions
+        return f"{decision.recommended}{', conditionally' if hangs else ''}"
     if close:
         return f"Too close to call: {' or '.join(close)}"
     viable = any(option.status == "viable" for option in decision.options)

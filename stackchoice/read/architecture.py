@@ -9,9 +9,9 @@ from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.datum import Record
 from stackchoice.facts.values import count_of, dict_of, list_of, text_of
 from stackchoice.fit.config import model_dtype, read, text_config
+from stackchoice.fit.experts import expert_counts, moe_layers, shared_experts
 from stackchoice.fit.layers import Layers, model_layers
 from stackchoice.fit.recurrent import RECURRENT
-from stackchoice.read.experts import expert_counts, moe_layers
 from stackchoice.read.findings import Finding, finding
 
 MAMBA = ("mamba2", "mamba")
@@ -36,6 +36,7 @@ class Architecture(Record):
     moe_layers: int | None = None
     experts: int | None = None
     experts_per_token: int | None = None
+    shared_experts: int | None = None
     draft_layers: int = 0
     context_tokens: int | None = None
     dtype: str | None = None
@@ -61,7 +62,9 @@ def architecture(config: dict[str, Any]) -> Architecture:
         cache_kind=cache_kind(layers), layers=layers, unknown=unknown,
         number_of_layers=count_of(read(text, "num_hidden_layers")),
         moe_layers=moe_layers(text, experts), experts=experts,
-        experts_per_token=per_token if experts else None, draft_layers=draft_layers(config),
+        experts_per_token=per_token if experts else None,
+        shared_experts=shared_experts(text)[0] if experts else None,
+        draft_layers=draft_layers(config),
         context_tokens=count_of(text.get("max_position_embeddings")),
         dtype=text_of(model_dtype(text)).removeprefix("torch.") or None,
         state_dtype=states.pop() if len(states) == 1 else None,

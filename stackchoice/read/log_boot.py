@@ -199,6 +199,27 @@ class BootBuilder:
             if len(self.kernels) < MOST_KEYS:
                 self.kernels.setdefault((part, context, value), found)
 
+    def node_of(self, meeting: str, node: str) -> tuple[Any, Any] | None:
+        """Return where the nodes of this server meet and which one this is, where it says so.
+
+        A node that serves nobody names the place alone; it is told by its first line.
+        """
+        if where := self.settings.get(meeting):
+            return where, self.settings.get(node) or 0
+        named = list(self.by_rank.get(meeting, {}).values())
+        return (named[0][0], f"line {self.first}") if named else None
+
+    def join(self, other: "BootBuilder") -> None:
+        """Take what another node of the same server said; where both said a thing, this one's."""
+        for name in ("settings", "server", "seen", "kernels", "warned", "refusals", "series"):
+            setattr(self, name, {**getattr(other, name), **getattr(self, name)})
+        for key, ranks in other.by_rank.items():
+            mine = self.by_rank.setdefault(key, {})
+            for rank, found in ranks.items():
+                other_rank = f"{rank} from line {other.first}".strip()
+                mine[rank if rank not in mine else other_rank] = found
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+
     def found(self) -> dict[str, Found]:
         """Return every value, ranks merged: the smallest number counts."""
         return {key: _merged(key, ranks) for key, ranks in self.by_rank.items() if ranks}

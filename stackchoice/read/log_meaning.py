@@ -34,7 +34,7 @@ def finished(boot: BootBuilder, memory: MemoryFacts, hardware: Hardware) -> Boot
         first_line=boot.first, last_line=boot.last, values=dict(sorted(values.items())),
         settings=boot.settings, kernels=kernels, warnings=warnings, refusals=refusals,
         series={key: s.series(key) for key, s in sorted(boot.series.items())},
-        pool_meaning=_pool(language, values, release, memory),
+        pool_meaning=_pool(language, values, release, memory) + _rank(values),
         ranks=sorted({rank for _, rank, _ in boot.seen if rank}),
     )  # fmt: skip
 
@@ -224,3 +224,11 @@ def _pool(
     }  # fmt: skip
     either = "; or ".join(known[rule] for rule in sorted(rules & known.keys()))
     return f"the release is not known, so it is either {either}"
+
+
+def _rank(values: dict[str, Found]) -> str:
+    """Say that the printed pool is one rank's, where data parallelism has several."""
+    ranks = values["data_parallel"].value if "data_parallel" in values else 1
+    if "pool_tokens" not in values or not isinstance(ranks, int) or ranks < 2:
+        return ""
+    return f"; it is that of one of {ranks} ranks of data parallelism, each with its own"

@@ -166,6 +166,7 @@ class LogLanguage(Record):
     settings: dict[str, str] = Field(default={}, description="setting's name -> our key")
     values: dict[str, dict[str, str]] = Field(default={}, description="key -> spelling -> ours")
     printed_pool: dict[str, str] = Field(default={}, description="release's rule -> meaning")
+    nodes: dict[str, str] = Field(default={}, description="setting of where nodes meet -> its node")
 
     def warning(self, code: str) -> WarningKind | None:
         """Return what is known of a warning."""

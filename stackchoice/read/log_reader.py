@@ -186,7 +186,7 @@ def read_lines(
             late = f"only {_names(readers)} was looked for after line {count:,}"
     kept, notes = _recognised(readers, given=engine is not None)
     hardware = hardware or Hardware()
-    boots = [finished(b, memory, hardware) for r in kept for b in r.boots]
+    boots = [finished(b, memory, hardware) for r in kept for b in _servers(r)]
     boots.sort(key=lambda boot: boot.first_line)
     notes += [late] if late else []
     notes += [MIXED for r in kept if r.mixed]
@@ -196,6 +196,23 @@ def read_lines(
         notes = [f"{what}; give all that a server printed, from its start"]
     engines = [r.language.engine for r in kept]
     return LogReading(lines=count, engines=engines, boots=boots, notes=notes)
+
+
+def _servers(reader: EngineReader) -> list[BootBuilder]:
+    """Return the boots, those of several nodes that meet at one address as the one they are."""
+    found: list[BootBuilder] = []
+    latest: dict[Any, tuple[BootBuilder, set[Any]]] = {}
+    for boot in reader.boots:
+        known = (boot.node_of(*pair) for pair in reader.language.nodes.items())
+        where, node = next((one for one in known if one), (None, None))
+        if where in latest and node not in latest[where][1]:
+            latest[where][1].add(node)
+            latest[where][0].join(boot)
+            continue
+        found.append(boot)
+        if where is not None:
+            latest[where] = boot, {node}
+    return found
 
 
 def _recognised(

@@ -47,7 +47,7 @@ def cells(
     -----
     Cells are padded to a multiple. Sliding layers: ``window x sequences + ubatch`` cells, at
     most the context's, padded too; where every layer slides, windows are off. State is kept per
-    sequence in float32.
+    sequence in float32, and once more for each token that a model drafts.
     """
     if launch.family in ("compressed", "indexed", "block_indexed"):
         raise UnknownRuleError(f"{launch.engine}'s cache of sparse attention was not read")
@@ -76,8 +76,25 @@ def cells(
         cells=full,
         bytes=sum(full // g.ratio * g.bytes_per_token for g in kept),
         window_cells=window_cells, window_bytes=window_bytes,
-        state_bytes=sequences * layout.state_bytes_per_sequence,
+        state_bytes=sequences * _copies(launch) * layout.state_bytes_per_sequence,
     )  # fmt: skip
+
+
+def _copies(launch: Launch) -> int:
+    """Copies of the state that a sequence keeps, to go back to when drafted tokens are refused.
+
+    UnknownRuleError for an architecture that is not known to go back. Source: ``n_rows`` in
+    ``llama-memory-recurrent.cpp``, ``llm_arch_supports_rs_rollback``.
+    """
+    kind = str(launch.text.get("model_type"))
+    if not launch.draft_tokens or not launch.own_layout.state_bytes_per_sequence:
+        return 1
+    if kind not in str(launch.need("state_rollback")).split():
+        raise UnknownRuleError(
+            f"whether {launch.engine} keeps a copy of the state of {kind} for each drafted token "
+            "was not read"
+        )
+    return 1 + launch.draft_tokens
 
 
 def default_context(launch: Launch, device_memory_gib: float) -> int:

@@ -16,6 +16,11 @@ from stackchoice.fit.kinds import layer_counts
 from stackchoice.fit.layers import INDEXES, Layers, model_layers
 from stackchoice.fit.release import Release
 
+#: Settings that split layers or prompts over devices in ways whose pools nobody read.
+NOT_READ = (
+    "pipeline_parallel_size", "pp_size", "prefill_context_parallel_size", "attn_cp_size",
+)  # fmt: skip
+
 
 class Launch(Record):
     """One engine release with one model and its launch settings, on one device of its group."""
@@ -55,6 +60,21 @@ class Launch(Record):
     def draft_tokens(self) -> int:
         """Tokens that a draft proposes per step."""
         return int(self.settings.get("num_speculative_tokens") or 0)
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of data parallelism: each has a pool of its own, and requests of its own."""
+        names = ("data_parallel_size", "dp_size")
+        return int(next((self.settings[n] for n in names if self.settings.get(n)), 1))
+
+    @property
+    def attention_ranks(self) -> int:
+        """Ranks of data-parallel attention among the devices of one model.
+
+        Elsewhere a rank has devices of its own. Source: ``compute_dp_attention_world_info`` in
+        SGLang's ``layers/dp_attention.py``.
+        """
+        return self.ranks if self.settings.get("enable_dp_attention") else 1
 
     @property
     def context_tokens(self) -> int:
@@ -151,13 +171,27 @@ class Launch(Record):
         return self.layout()
 
     def layout(self, **changes: Any) -> CacheLayout:
-        """Return the cache layout as this engine keeps it, or with other choices."""
+        """Return the cache layout as this engine keeps it, or with other choices.
+
+        UnknownRuleError for a way to split the model over devices that is not modelled.
+        """
+        for name in NOT_READ:
+            if (parts := self.settings.get(name) or 1) != 1:
+                raise UnknownRuleError(
+                    f"{name} {parts}: what each device then keeps is not modelled; leave it out "
+                    "and name the devices of one stage"
+                )
+        if self.tp % self.attention_ranks:
+            raise UnknownRuleError(
+                f"{self.tp} devices cannot share the attention of {self.attention_ranks} ranks"
+            )
         return cache_layout(
             self.config, self.stored_dtype,
             **{
                 "state": self.state_layout(), "layers": self.layers,
-                "tp": self.tp, "draft_layers": self.draft_layers,
-                "draft_tokens": self.draft_tokens, "bytes_per_head": self.bytes_per_head,
+                "tp": self.tp // self.attention_ranks, "draft_layers": self.draft_layers,
+                "draft_tokens": self.draft_tokens if self.fact("drafts_widen_state") else 0,
+                "bytes_per_head": self.bytes_per_head,
                 "expand_latent": self.expand_latent or self._expands(), "sliding": self.sliding,
                 "memory": self.memory, **changes,
             },

@@ -20,11 +20,13 @@ def step_tokens(launch: Launch) -> int:
 def sequence_bytes(launch: Launch, tokens: int) -> int:
     """Bytes of one sequence, its growing part rounded up to the step.
 
-    UnknownRuleError where compressors keep a state.
+    UnknownRuleError where compressors keep a state, or drafts may need copies of one.
     """
     if launch.family == "compressed":
         raise UnknownRuleError(f"the compressors' own state in {launch.engine} was not read")
     step = step_tokens(launch)
+    if launch.draft_tokens and launch.own_layout.state_bytes_per_sequence:
+        raise UnknownRuleError(f"what {launch.engine} keeps of a state for drafts was not read")
     return launch.own_layout.bytes_per_sequence(blocks(tokens, step) * step)
 
 

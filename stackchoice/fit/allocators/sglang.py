@@ -124,7 +124,7 @@ def _running(launch: Launch, tokens: int) -> int:
     """``max_running_requests``: as set, else by the pool over the context, within its limits."""
     stated = launch.settings.get("max_running_requests")
     if stated:
-        return int(stated)
+        return int(stated) // launch.attention_ranks
     least, most = launch.need("least_running"), launch.need("most_running")
     try:
         by_context = tokens / launch.context_tokens * launch.need("running_per_context")
@@ -145,6 +145,10 @@ def memory_fraction(
     multiplied by 0.95 and by a factor that falls with the tower's size. Source:
     ``arg_groups/memory_hook.py`` of the wheel that ``data/allocators.yaml`` names.
     """
+    if launch.attention_ranks > 1:
+        raise UnknownRuleError(
+            "what data-parallel attention reserves and stores twice was not read"
+        )
     memory = device_memory_gib * MIB_PER_GIB
     chunk, batch = _tier(launch, device_memory_gib)
     reserve = (

@@ -1,4 +1,4 @@
-"""Which layers have routed experts, how many there are and how many a token takes.
+"""Which layers have experts, how many there are, how many a token takes and all tokens share.
 
 Source of each key: the configuration and model classes that read it, in Transformers 5.24.0, vLLM
 0.33.0 or SGLang 0.5.23.
@@ -21,6 +21,14 @@ def expert_counts(text: dict[str, Any]) -> tuple[int | None, int | None]:
     experts = next((n for k in keys.experts if (n := _largest(text.get(k)))), None)
     taken = next((n for k in keys.experts_per_token if (n := _largest(text.get(k)))), None)
     return experts, taken
+
+
+def shared_experts(text: dict[str, Any]) -> tuple[int, int | None]:
+    """Return the experts of a layer that every token takes, and their width where a key says it."""
+    keys = config_keys()
+    count = next((n for k in keys.shared_experts if (n := _largest(text.get(k)))), 0)
+    width = next((n for k in keys.shared_widths if (n := count_of(text.get(k)))), None)
+    return count or int(bool(width or text.get("interleave_moe_layer_step"))), width
 
 
 def _largest(value: Any) -> int | None:
