@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.facts.datum import is_future, last_day
+from stackchoice.scenario.words import SWITCH
 
 GB = 10**9
 GIB = 2**30
@@ -48,7 +49,7 @@ def number(value: Any, unit: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return {"true": "yes", "false": "no"}.get(value, value)  # a switch, as JSON has it
+        return SWITCH.get(value, value)
     if isinstance(value, int) or value == int(value):
         text = f"{value:,.0f}"
     else:
