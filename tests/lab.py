@@ -60,17 +60,20 @@ ALL_CELLS = """() => {
   content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
 }"""
 #: What of the outputs is wider than its place or scrolls sideways, labels that are cut, small text.
-UNREADABLE = """least => {
+#: Where boxes may scroll, what they hold may be wider than they.
+UNREADABLE = """([least, boxes]) => {
   const found = [], said = e => (e.textContent ?? '').trim().slice(0, 60);
   for (const output of document.querySelectorAll('.jp-OutputArea-output')) {
     const right = output.getBoundingClientRect().right;
     for (const e of [output, ...output.querySelectorAll('*')]) {
+      if (boxes && e.closest('.box[tabindex="0"]')) continue;
       const scrolls = ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
       if (scrolls && e.clientWidth && e.scrollWidth > e.clientWidth + 2)
         found.push(['scrolls', e.className, said(e)]);
-      if (e.matches('.widget-label') && e.scrollWidth > e.clientWidth)
+      if (e.matches('.widget-label, button') && e.scrollWidth > e.clientWidth)
         found.push(['cut', e.className, said(e)]);
-      if (e.matches('table, svg, select, input') && e.getBoundingClientRect().right > right + 2)
+      const over = e.getBoundingClientRect().right > right + 2;
+      if (over && e.matches('table, svg, select, input, button'))
         found.push(['too wide', e.tagName, said(e)]);
     }
     const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
@@ -131,12 +134,12 @@ class Notebook:
         field.fill(text)
         field.press("Enter")
 
-    def unreadable(self, least_px: float) -> list[Any]:
+    def unreadable(self, least_px: float, *, boxes: bool = False) -> list[Any]:
         """Return what of any output is too wide for its place, or has text below a size."""
         self.page.evaluate(ALL_CELLS)
         self.page.locator(".jp-Cell").last.wait_for(state="attached")
         self.settle()
-        return self.page.evaluate(UNREADABLE, least_px)
+        return self.page.evaluate(UNREADABLE, [least_px, boxes])
 
     def settle(self) -> None:
         """Wait until the page shows what the kernel makes of everything that was put in."""

@@ -20,6 +20,7 @@ from stackchoice.fit import size
 from stackchoice.present.render import render_report
 from stackchoice.present.traffic_panel import with_workload
 from stackchoice.scenario.preset import preset_inputs
+from stackchoice.why import explain
 from stackchoice.workshop.worked import SOLVERS
 
 pytestmark = [
@@ -116,6 +117,21 @@ def test_start_follows_its_form_and_keeps_it(notebook, changed, facts):
     assert panel.get_by_label("Data may leave", exact=True).input_value() == "no"
     notebook.dark()
     assert barred(page, OUTPUTS) == []
+
+
+@opens("00_start.ipynb")
+def test_a_why_is_worked_out_as_it_is_unfolded_and_follows_the_answer(notebook, changed, facts):
+    condition = "if data may leave is false, the answer becomes SGLang"
+    panel = notebook.panel("Data may leave")
+    turning = panel.locator("li", has_text=condition)
+    turning.locator("summary").press("Enter")
+    panel.get_by_role("button", name="More inputs").press("Enter")
+    dearer = changed("json-chat", money__usd_per_engineer_month=30000)
+    for scenario in (load_scenario("json-chat"), dearer):
+        told = explain(scenario, facts)[f"flip:{condition}"].facts[0]
+        turning.get_by_text(f"{told.name}: {told.value} {told.unit}").wait_for()
+        notebook.type("Engineer (USD a month)", "30000")
+    assert barred(notebook.page, OUTPUTS) == []
 
 
 @opens("00_start.ipynb")
@@ -246,6 +262,8 @@ def test_confirmation_measures_as_often_as_asked(notebook, lab):
     pytest.importorskip("xllamacpp")
     assert barred(notebook.page, OUTPUTS) == []
     panel = notebook.panel("Requests")
+    canaries = notebook.page.get_by_text("Canaries: correctness of the stack")
+    assert canaries.count() == 1
     notebook.type("Requests", "2")
     start = panel.get_by_role("button", name="Measure")
     start.press("Enter")
@@ -264,6 +282,16 @@ def test_a_projector_shows_everything_without_scrolling_sideways(browser, lab, n
         assert opened.run_all() == []
         opened.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
         assert opened.unreadable(12 / 1.5) == []
+
+
+@pytest.mark.parametrize("name", ["00_start", "01_hardware_fit", "03_ops_and_cost"])
+def test_half_a_screen_cuts_no_control_and_scrolls_in_boxes(browser, lab, name):
+    with lab.open(browser, f"{name}.ipynb", width=560, height=800) as opened:
+        assert opened.run_all() == []
+        opened.page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+        for unfolding in opened.page.get_by_role("button", name="More inputs").all():
+            unfolding.press("Enter")
+        assert opened.unreadable(8, boxes=True) == []
 
 
 @opens("01_hardware_fit.ipynb")
@@ -375,7 +403,7 @@ def report(request, tmp_path_factory):
     return file, load_scenario(request.param)
 
 
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("width", [1280, 800, 390])
 def test_a_report_asks_nobody_and_bars_nobody(browser, report, width):
     """One request, no complaint, nothing axe objects to, no scrolling sideways; all on paper."""
     file, scenario = report
@@ -392,4 +420,20 @@ def test_a_report_asks_nobody_and_bars_nobody(browser, report, width):
     assert folded.evaluate(shown) is False
     page.emulate_media(media="print")
     assert folded.evaluate(shown) is True
+    page.close()
+
+
+def test_on_a_telephone_what_is_wide_scrolls_in_its_box_by_key(browser, report):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(report[0].as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert barred(page) == []
+    assert page.locator("table, svg").count() == page.locator(".box > :is(table, svg)").count()
+    box = page.get_by_role("region", name=re.compile("^Every option")).first
+    box.focus()
+    box.press("ArrowRight")
+    page.wait_for_function("() => document.activeElement.scrollLeft > 0")
+    drawn = page.locator("figure:has(svg)").first
+    assert drawn.locator("svg").evaluate("svg => svg.getScreenCTM().a") == 1, "as large as drawn"
     page.close()

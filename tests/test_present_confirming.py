@@ -30,6 +30,18 @@ def test_a_run_is_shown_with_its_canaries(tmp_path: Path) -> None:
     assert Passport.load(tmp_path / "endpoint.passport.json") == passport
 
 
+def test_what_a_notebook_measures_at_once_stands_in_its_result_alone(tmp_path: Path) -> None:
+    with OddServer() as server:
+        panel = panel_on(server, tmp_path)
+        panel.start_if_installed()
+        assert panel.done.passports[0].results.requests == 3
+        assert panel.view.value == ""
+        assert "Canaries" in panel.result.html
+        panel.start()
+        panel.wait(60)
+    assert "Canaries" in panel.view.value
+
+
 def test_cancelling_keeps_what_was_measured(tmp_path: Path) -> None:
     with OddServer() as server:
         panel = panel_on(server, tmp_path, requests=100_000)

@@ -34,9 +34,47 @@ def test_each_row_of_a_log_tells_whose_line_it_is_and_since_when(facts):
     page = LogPanel(facts).view.value
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td></tr>', page, re.DOTALL)
     told = {heading: text for heading, text in rows if "Why?" in text}
-    assert told.keys() == {"memory", "warning"}
+    assert told.keys() == {"ranks", "memory", "warning"}
     assert "a line is known by its literal text" in told["memory"]
     assert "the first reading whose conditions hold" in told["warning"]
-    for text in told.values():
+    for text in (told["memory"], told["warning"]):
         assert "https://" in text
         assert re.search(r'class="unbroken">\d{4}', text)
+
+
+def test_rows_of_several_lines_tell_which_lines_and_how_far_they_spread(facts, tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text(
+        "(Worker_TP0 pid=1) INFO x Available KV cache memory: 8.11 GiB\n"
+        "(Worker_TP1 pid=2) INFO x Available KV cache memory: 7.95 GiB\n"
+        + "".join(
+            "INFO x Engine 000: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: "
+            f"{rate} tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, "
+            "Prefix cache hit rate: 0.0%\n"
+            for rate in (3.0, 5.0, 10.0)
+        )
+        + "ValueError: To serve at least one request with the model's max seq len (16,384), 4.0 "
+        "GiB KV cache is needed, which is larger than the available KV cache memory (7.95 GiB). "
+        "Based on the available memory, the estimated maximum model length is 10,240.\n"
+    )
+    page = LogPanel(facts, path=str(path)).view.value
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td></tr>', page, re.DOTALL)
+    told = {heading: " ".join(text.split()) for heading, text in rows if "Why?" in text}
+    assert "2 ranks in lines 1 to 6" in told["ranks"]
+    assert "line 2; Worker_TP0 8.11, Worker_TP1 7.95" in told["ranks"]
+    assert "7.95 to 8.11" in told["ranks"]
+    assert "generation tokens per s: 3 to 10, mean 6" in told["samples"]
+    assert "3 samples in lines 3 to 5" in told["samples"]
+    assert "it proposes at most 10,240 tokens, as printed" in told["refused"]
+    assert "https://" in told["refused"]
+    assert "line 6; too_long; proposal; ValueError: To serve" in told["refused"]
+
+
+def test_a_start_that_no_line_calls_refused_is_inferred_to_be(facts, tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text("Available KV cache memory: -1.25 GiB\n")
+    page = LogPanel(facts, path=str(path)).view.value
+    refused = page.split("refused because", 2)[2].split("</details>")[0]
+    assert "no line says so" in refused
+    assert "inferred" in refused
+    assert "-1.25 GiB" in refused

@@ -1,5 +1,6 @@
 """Why: the sums that are shown are those that ran, and they work out to what was decided."""
 
+import html
 import math
 import re
 from decimal import Decimal
@@ -13,7 +14,10 @@ from stackchoice.capacity import late_probability
 from stackchoice.facts import data_dir
 from stackchoice.facts.told import Told, Working, figure
 from stackchoice.fit import check_premises, launch, size
+from stackchoice.present.money_panel import MoneyPanel
+from stackchoice.present.page import Reasons
 from stackchoice.present.panels import SizingPanel
+from stackchoice.present.widgets import ScenarioPanel
 from stackchoice.scenario import THIS_MACHINE
 from stackchoice.why import explain
 from stackchoice.why.chosen import printed, sized
@@ -293,6 +297,22 @@ def test_nothing_is_explained_before_it_is_asked_for():
     assert panel.view.value.count("Why?") == len(list(panel._why())) > 0
     panel.why_button.value = False
     assert "Why?" not in panel.view.value
+
+
+@pytest.mark.parametrize("panel", [ScenarioPanel, MoneyPanel])
+@pytest.mark.parametrize("changes", [
+    {}, {"workload__users": "not known"}, {"workload__context_tokens": "not known"},
+    {"constraints__data_may_leave": False}, {"candidates__machines": []},
+])  # fmt: skip
+def test_every_why_of_a_panel_is_empty_until_it_is_asked_for(panel, changes, changed, facts):
+    scenario = changed("json-chat", **changes)
+    section = panel(scenario, facts).view.section
+    keys = [html.unescape(key) for key in re.findall('data-why="([^"]*)"', section.bare)]
+    assert "recommendation" in keys
+    assert "Rule:" not in section.bare
+    now = Reasons(scenario, facts)
+    assert all(section.told(key) == now(key) != "" for key in keys)
+    assert not section.told("flip:of nothing")
 
 
 @pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "users"])

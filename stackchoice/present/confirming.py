@@ -116,12 +116,14 @@ class ConfirmPanel(ipywidgets.VBox):
             self._thread.join(timeout_s)
 
     def start_if_installed(self) -> None:
-        """Measure where there is something to measure: an endpoint, or the embedded engine."""
+        """Measure where there is something to measure: an endpoint, or the embedded engine.
+
+        What was found is left to :attr:`result`; the panel itself shows later runs.
+        """
         if self.fields["endpoint"].value or importlib.util.find_spec("xllamacpp"):
             self.start()
             self.wait()
-        else:
-            self.view.value = recorded_table().html
+            self.view.value = ""
 
     def _refused(self, changed: str = "") -> bool:
         """Say which field cannot be, the changed one first; whether there is one."""

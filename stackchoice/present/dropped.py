@@ -61,7 +61,7 @@ def dropped(path: Path, facts: Facts) -> Section:
         raise InputError(f"{shown(str(path))}: there is no such file; give the path of one")
     if path.suffix.lower() in SCENARIOS:
         scenario = load_scenario(path)
-        return decision_table(decide(scenario, facts), Reasons(scenario, facts))
+        return decision_table(decide(scenario, facts), Reasons(scenario, facts, later=True))
     if path.is_dir() or path.suffix.lower() in WEIGHTS or _is_config(path):
         text = describe_checkpoint(inspect_checkpoint(path, facts))
         return section("text", title=path.name, text=text)

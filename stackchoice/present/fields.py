@@ -55,7 +55,7 @@ GROUPS: dict[str, list[Field]] = {
         Field("candidates.machines.0.id", "choice"),
         Field("candidates.machines.0.count", "count"),
         Field("candidates.machines.0.devices_per_replica", "number", nothing=NOT_KNOWN),
-        Field("candidates.machines.0.already_owned", "yes or no", ("yes", "no")),
+        Field("candidates.machines.0.already_owned", "yes or no", ("yes", "no"), "no"),
         Field("candidates.machines.0.interconnect", "text", nothing="the machine's own"),
         Field("candidates.sellers", "names", ("any",)),
         Field("candidates.future_vendors", "names", ("nvidia", "amd", "apple"), "none named"),

@@ -15,7 +15,7 @@ from stackchoice.present.panel import Panel
 from stackchoice.read.log_against import Compared
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot
-from stackchoice.why.logs import figures, kernels, warnings
+from stackchoice.why.logs import figures, kernels, ranks, refusals, samples, warnings
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"
@@ -43,7 +43,11 @@ def _told(boot: Boot, rows: list[tuple[str, str]]) -> list[tuple[str, str, Why |
         HEADINGS[group]: figures(HEADINGS[group], found, language)
         for group, found in grouped(boot, language).items() if group in HEADINGS
     }  # fmt: skip
-    first = {"runs": dict(kernels(boot, language)), "warning": dict(warnings(boot, language))}
+    own |= {"ranks": ranks(boot), "samples": samples(boot, language)}
+    first = {
+        "runs": dict(kernels(boot, language)), "warning": dict(warnings(boot, language)),
+        "refused": dict(refusals(boot, language)),
+    }  # fmt: skip
     return [
         (heading, text, first[heading].get(re.split(r": | \(", text)[0]) if heading in first
          else own.get(heading))

@@ -65,7 +65,7 @@ class MoneyPanel(Panel):
         return section(
             "money_panel", d=decision, cost=decision.cost, old=_nothing_is_old,
             costs=cost_chart(decision.cost), curves=volume_chart(decision.cost),
-            why=Reasons(scenario, self.facts),
+            why=Reasons(scenario, self.facts, later=True),
         )  # fmt: skip
 
 

@@ -31,9 +31,13 @@ FILTERS = (
 
 #: A chart with the text that says the same without the picture.
 Drawn = tuple[Chart, str]
+#: What a template asks for explanations with.
+Reason = Callable[[str], Markup]
 
 #: A figure whose picture is still to be drawn.
-BARE = re.compile(r'(<figure role="img" aria-label="[^"]*">)(?=</figure>)')
+BARE = re.compile(r'(<figure class="box" role="img" tabindex="0" aria-label="[^"]*">)(?=</figure>)')
+#: A table up to the end of its caption, and the rest of it.
+TABLE = re.compile(r"<table[^>]*>\s*<caption[^>]*>(.*?)</caption>.*?</table>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,14 @@ class Section:
         The section with figures that are still empty.
     drawn
         What is drawn into them, in their order.
+    told
+        Gives what stands behind an answer whose "Why?" is still empty.
     """
 
     name: str
     bare: str
     drawn: tuple[Drawn, ...] = ()
+    told: Reason | None = None
 
     @cached_property
     def html(self) -> str:
@@ -87,13 +94,22 @@ class Reasons:
     """Why each answer of a scenario's decision is what it is, by the answer's key.
 
     Explained once, when first asked; a key without an explanation gives nothing.
+
+    Parameters
+    ----------
+    later
+        Whether elements are empty and a panel's page asks for what is in them as they are unfolded.
     """
 
-    def __init__(self, scenario: Scenario, facts: Facts) -> None:
-        self._told = cache(lambda: explain(scenario, facts))
+    def __init__(self, scenario: Scenario, facts: Facts, *, later: bool = False) -> None:
+        self._told, self.later = cache(lambda: explain(scenario, facts)), later
 
     def __call__(self, key: str) -> Markup:
         """Return one explanation as an element that unfolds."""
+        return Markup(render("later", key=key)) if self.later else self.now(key)
+
+    def now(self, key: str) -> Markup:
+        """Return the same with what is in it."""
         return why_html(self._told().get(key))
 
     def about(self, *kinds: str) -> Section:
@@ -148,7 +164,8 @@ def section(name: str, /, **context: Any) -> Section:
 def joined(name: str, *parts: Section) -> Section:
     """Return sections one below the other, as one that arrives at once."""
     drawn = tuple(one for part in parts for one in part.drawn)
-    return Section(name, "".join(part.bare for part in parts), drawn)
+    told = next((part.told for part in parts if part.told), None)
+    return Section(name, "".join(part.bare for part in parts), drawn, told)
 
 
 def page_section(template: str, /, **context: Any) -> Section:
@@ -159,10 +176,19 @@ def page_section(template: str, /, **context: Any) -> Section:
         if not rows_of(one[0]):  # nothing to draw, and no scale has ends
             return Markup("<p>{}</p>").format(visible(one[1], LONGEST))
         drawn.append(one)
-        opening = Markup('<figure role="img" aria-label="{}"></figure>')
+        opening = Markup('<figure class="box" role="img" tabindex="0" aria-label="{}"></figure>')
         return opening.format(visible(one[1], LONGEST)) + numbers_of(one)
 
-    return Section(template, render(template, figure=figure, **context), tuple(drawn))
+    text = TABLE.sub(_boxed, render(template, figure=figure, **context))
+    why = context.get("why")
+    told = why.now if isinstance(why, Reasons) and why.later else None
+    return Section(template, text, tuple(drawn), told)
+
+
+def _boxed(table: re.Match[str]) -> str:
+    """Put a table into a box that keys can scroll, for pages that are narrower than it."""
+    opening = Markup('<div class="box" role="region" tabindex="0" aria-label="{}">')
+    return f"{opening.format(Markup(table[1]).striptags())}{table[0]}</div>"
 
 
 def engine_name(engine_id: str) -> str:
@@ -191,7 +217,3 @@ def numbers_of(drawn: Drawn) -> Markup:
 def style() -> str:
     """Return the style sheet of the sections."""
     return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-
-
-#: What a template asks for explanations with.
-Reason = Callable[[str], Markup]

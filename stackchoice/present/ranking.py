@@ -1,19 +1,15 @@
 """The list of options in any situation of the fact base: traffic, model and machine chosen."""
 
-from collections.abc import Iterable
-
 from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
-from stackchoice.facts.told import Why
 from stackchoice.present.controls import WIDE, dropdown
 from stackchoice.present.fields import shown, written
 from stackchoice.present.kept import Kept
-from stackchoice.present.page import Section
+from stackchoice.present.page import Reasons, Section
 from stackchoice.present.panel import Panel
 from stackchoice.present.panels import model_choices
 from stackchoice.present.tables import decision_table
 from stackchoice.scenario import Scenario, parse_scenario
-from stackchoice.why import explain
 
 MODEL, MACHINE = "model.id", "candidates.machines.0.id"
 
@@ -66,12 +62,9 @@ class RankingPanel(Panel):
     def _moved(self, values: dict[str, str]) -> Scenario:
         return moved(self._traffic[values["traffic"]], values["model"], values["machine"])
 
-    def _why(self) -> Iterable[Why]:
-        whys = explain(self._moved(self.values), self.facts)
-        return whys.of("recommendation", "option", "memory")
-
     def _table(self) -> Section:
-        return decision_table(self.decision)
+        why = Reasons(self._moved(self.values), self.facts, later=True)
+        return decision_table(self.decision, why)
 
 
 def moved(scenario: Scenario, model: str = "", machine: str = "") -> Scenario:

@@ -42,11 +42,24 @@ function redraw(picture, rows) {
   picture.view.run();
 }
 
+/** Every Why? that is open and still empty; of one answer, or of any. */
+const empty = (el, key) =>
+  [...el.querySelectorAll('details[data-why][open]')].filter(
+    (one) => one.childElementCount === 1 && (key === undefined || one.dataset.why === key),
+  );
+
 export default {
   render({ model, el }) {
     let pictures = [];
     let turn = 0;
     el.classList.add('stackchoice-view');
+    const ask = () => empty(el).forEach((one) => model.send({ why: one.dataset.why }));
+    const told = ({ key, html }) => {
+      const full = document.createElement('div');
+      full.innerHTML = html;
+      const parts = [...(full.querySelector('details')?.children ?? [])].slice(1);
+      for (const one of empty(el, key)) one.append(...parts);
+    };
     const show = async () => {
       const mine = ++turn;
       const { bare, pictures: wanted } = model.get('shown');
@@ -67,11 +80,15 @@ export default {
         if (figures[at].firstChild !== one.place) figures[at].replaceChildren(one.place);
         redraw(one, wanted[at].rows);
       });
+      ask();
     };
+    el.addEventListener('toggle', ask, true);
+    model.on('msg:custom', told);
     model.on('change:shown', show);
     show();
     return () => {
       turn += 1;
+      model.off('msg:custom', told);
       model.off('change:shown', show);
       pictures.forEach((one) => one.view.finalize());
     };

@@ -35,6 +35,7 @@ class View(anywidget.AnyWidget):
         drawing()
         self.section = Section("", "")
         super().__init__()
+        self.on_msg(self._unfolded)
 
     def show(self, section: Section) -> None:
         """Show a section in place of what was shown."""
@@ -44,6 +45,11 @@ class View(anywidget.AnyWidget):
             self.specs = {one.built.key: one.built.vega for one in pictures}
             rows = [{"key": one.built.key, "rows": one.harmless} for one in pictures]
             self.shown = {"bare": section.bare, "pictures": rows}
+
+    def _unfolded(self, _: Any, asked: dict[str, str], __: Any) -> None:
+        """Answer a "Why?" that was empty when it was unfolded."""
+        if self.section.told is not None:
+            self.send({"key": asked["why"], "html": self.section.told(asked["why"])})
 
     @property
     def value(self) -> str:

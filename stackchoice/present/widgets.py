@@ -263,7 +263,8 @@ class ScenarioPanel(ipywidgets.VBox):
         named = weights(self.scenario, self.facts)
         self.form.settle(values, {"model.id": models(self.facts), "model.artifacts": named})
         self.form.refuse(self.error, changed)
-        self.view.show(decision_table(self.decision, Reasons(self.scenario, self.facts)))
+        why = Reasons(self.scenario, self.facts, later=True)
+        self.view.show(decision_table(self.decision, why))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""

@@ -1,12 +1,13 @@
 """Why a row of a read log says what it says: whose lines were read, and who says what they mean."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from stackchoice.facts.datum import Evidence, Source
 from stackchoice.facts.names import counted
 from stackchoice.facts.told import Cited, Why, shown
-from stackchoice.read.log_patterns import LogLanguage
+from stackchoice.read.log_patterns import LinePattern, LogLanguage
 from stackchoice.read.log_records import Boot, Found
 
 READ = (
@@ -14,14 +15,27 @@ READ = (
 )
 NAMED = "a kernel's name stands for the arithmetic that the release's own code has under it"
 MEANT = "the first reading whose conditions hold on this chip and this checkpoint; else not known"
+APART = (
+    "a process names its rank before its lines; where ranks print one figure apart the smallest "
+    "counts, since the fullest and slowest of them bounds the server"
+)
+STEADY = (
+    "lines that come again and again: the lowest, the highest, and the mean, their sum over their "
+    "count; where they hold no number the last"
+)
+ENDED = (
+    "the first line that says so; an allocation that failed is oom, what was declined is refused"
+)
+NEGATIVE = "no line says so; what has less than nothing for its cache cannot serve"
+#: A hostile log prints thousands of ranks and figures; so many of each are told.
+MOST = 32
 
 
 def figures(heading: str, found: Iterable[Found], language: LogLanguage) -> Why:
     """Return whence the figures of one row come: the rows of the log's language that have them."""
     facts = []
     for one in found:
-        key = one.key.removeprefix("draft_")
-        rows = [p for p in language.patterns if key in {*p.fields, *p.sets, *p.host.values()}]
+        rows = _rows(one.key, language)
         where = f"line {one.line:,}" + "".join(f"; {row.id}" for row in rows)
         note = "; ".join(text for text in (where, one.meaning, one.note) if text)
         sources = {row.source.label: row.source for row in rows}
@@ -49,6 +63,60 @@ def warnings(boot: Boot, language: LogLanguage) -> Iterator[tuple[str, Why]]:
         said = _cited(warned.code, counted(warned.count, "time"), warned.evidence,
                       f"line {warned.line:,}", known)  # fmt: skip
         yield warned.code, Why(answer=f"{warned.code}: {warned.reading}", rule=MEANT, facts=[said])
+
+
+def ranks(boot: Boot) -> Why:
+    """Return how the ranks of a start differ: each figure printed apart, with its spread."""
+    facts = []
+    for one in islice((found for found in boot.values.values() if found.by_rank), MOST):
+        each = list(dict.fromkeys(map(shown, one.by_rank.values())))
+        numbers = [v for v in one.by_rank.values() if isinstance(v, int | float)]
+        ends = [shown(min(numbers)), shown(max(numbers))] if numbers else each[:MOST]
+        told = [f"{rank} {shown(value)}" for rank, value in islice(one.by_rank.items(), MOST)]
+        spread = (" to " if numbers else ", ").join(ends)
+        note = f"line {one.line:,}; {', '.join(told)}"
+        facts.append(_cited(one.key.replace("_", " "), spread, one.evidence, note, {}))
+    named = f"{counted(len(boot.ranks), 'rank')} in lines {boot.first_line:,} to {boot.last_line:,}"
+    notes = [] if facts else ["no figure that two ranks print differs"]
+    return Why(answer=named, rule=APART, facts=facts, notes=notes)
+
+
+def samples(boot: Boot, language: LogLanguage) -> Why:
+    """Return over which lines the steady-state figures of a start run, and how far they spread."""
+    facts = []
+    for one in boot.series.values():
+        rows = [row for row in _rows(one.key, language) if row.repeats]
+        note = f"{counted(one.count, 'sample')} in lines {one.first_line:,} to {one.last_line:,}"
+        note += "".join(f"; {row.id}" for row in rows)
+        value = f"{shown(one.low)} to {shown(one.high)}, mean {shown(one.mean)}"
+        if one.mean is None:
+            value = shown(one.samples[-1])
+        sources = {row.source.label: row.source for row in rows}
+        facts.append(_cited(one.key.replace("_", " "), value, one.evidence, note, sources))
+    return Why(answer="figures that were printed again and again", rule=STEADY, facts=facts)
+
+
+def refusals(boot: Boot, language: LogLanguage) -> Iterator[tuple[str, Why]]:
+    """Yield why a start ended, by verdict and reason: the line, and whose row reads it."""
+    memory = boot.values.get("memory_for_cache_gib")
+    for refusal in boot.refusals:
+        said = f"{refusal.verdict} because {refusal.because}"
+        rows = [p for p in language.patterns if p.refusal == refusal.because]
+        said_there = [p for p in rows if p.at in refusal.text]
+        rows, rule, known = said_there or rows, ENDED, Evidence.MEASURED  # a long line is cut
+        if not said_there and memory and memory.line == refusal.line and memory.value < 0:
+            rows, rule, known = [], NEGATIVE, Evidence.INFERRED
+        note = "; ".join([f"line {refusal.line:,}", *(row.id for row in rows), refusal.text])
+        sources = {row.source.label: row.source for row in rows}
+        fact = _cited(refusal.because, refusal.verdict, known, note, sources)
+        notes = [f"it proposes {refusal.proposal}, as printed"] if refusal.proposal else []
+        yield said, Why(answer=said, rule=rule, facts=[fact], notes=notes)
+
+
+def _rows(key: str, language: LogLanguage) -> list[LinePattern]:
+    """Return the rows of the language that give a figure."""
+    key = key.removeprefix("draft_")
+    return [p for p in language.patterns if key in {*p.fields, *p.sets, *p.host.values()}]
 
 
 def _cited(
