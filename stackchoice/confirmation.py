@@ -202,15 +202,15 @@ def _subject(
         return facts, probe_machine(), arm(name, model=arm_model, folder=folder)
     if all(choice.id != THIS_MACHINE for choice in scenario.candidates.machines):
         raise ScenarioError(
-            f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give --endpoint and "
-            "--model of a server on the machine you mean"
+            f"{scenario.name}: none of its machines is {THIS_MACHINE!r}; give the "
+            "endpoint and model name (--endpoint, --model) of a server on the machine you mean"
         )
     machine = probe_machine(working_set_bytes(scenario, facts))
     holds = Pins.read().model["name"]
     if name.startswith(EMBEDDED) and holds != scenario.model.id:
         raise ScenarioError(
             f"{scenario.name}: the embedded engine holds {holds} only, not "
-            f"{scenario.model.id}; start a server for it and give --endpoint and --model"
+            f"{scenario.model.id}; start a server for it and give its endpoint and model name"
         )
     return with_machine(facts, machine), machine, arm(name, model=arm_model, folder=folder)
 

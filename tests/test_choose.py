@@ -214,7 +214,7 @@ def test_the_assumed_operations_work_is_moved_too(json_chat):
 def test_a_sum_carries_the_weakest_class_of_its_parts(json_chat):
     rented = next(line for line in json_chat.cost.lines if line.path == "rented")
     assert (rented.evidence, rented.total_evidence) == (Evidence.COMPUTED, Evidence.ASSUMED)
-    assert "machine of runpod" in rented.note
+    assert "machine of RunPod" in rented.note
     closing = json_chat.trace[-1]
     assert (closing.rule, closing.evidence) == ("recommendation", Evidence.ASSUMED)
 

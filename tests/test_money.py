@@ -102,12 +102,12 @@ def test_only_offers_on_the_scenarios_terms_are_taken(bill, facts):
 
 def test_of_a_listing_only_the_newest_price_counts(bill):
     """Nebius asked 3.85 in September and 4.50 in October."""
-    rows = [row for row in bill().hours if row["seller"] == "nebius"]
+    rows = [row for row in bill().hours if row["seller"] == "Nebius"]
     assert [float(row["usd_per_device_hour"]) for row in rows] == [4.5]
 
 
 def test_whole_units_are_paid(bill):
-    aws = next(row for row in bill().hours if row["seller"] == "aws")
+    aws = next(row for row in bill().hours if row["seller"] == "AWS")
     assert float(aws["usd_per_month"]) == pytest.approx(8 * 6.88 * 730)
 
 
@@ -125,8 +125,8 @@ def test_a_dedicated_endpoint_bills_its_start_or_not(bill):
     cost = bill(**only)
     # Together bills from running on, Hugging Face while starting too; both by the minute.
     by_seller = {row["seller"]: float(row["usd_per_month"]) for row in cost.hours}
-    assert by_seller["together"] == pytest.approx(3.99 * 10 * 30)
-    assert by_seller["huggingface"] == pytest.approx(10 * 30 * (10 + 300 / 3600))
+    assert by_seller["Together"] == pytest.approx(3.99 * 10 * 30)
+    assert by_seller["Hugging Face"] == pytest.approx(10 * 30 * (10 + 300 / 3600))
 
 
 def test_quotes_of_ones_own(bill):

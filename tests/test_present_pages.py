@@ -22,7 +22,7 @@ from stackchoice.present.sweeping import interaction_chart
 from stackchoice.present.tables import decision_table
 from stackchoice.present.widgets import ScenarioPanel
 from stackchoice.scenario import THIS_MACHINE, parse_scenario
-from stackchoice.scenario.words import LABELS
+from stackchoice.scenario.words import LABELS, label
 from stackchoice.sweep import Knob, design, judge
 
 #: Page one, as a review asks.
@@ -261,3 +261,13 @@ def test_what_is_shown_first_calls_an_input_by_its_words(name, facts):
     for said in (re.sub(r"<[^>]+>", " ", page), panel, text.headline(decision)):
         assert not keys & set(re.findall(r"\w+", said))
         assert not re.search(r"\b(workload|money|team|constraints|candidates)\.\w", said)
+
+
+def test_what_would_change_it_says_an_input_once_and_a_switch_in_words(report):
+    shown = report.section("change").html
+    assert "if no, the answer becomes SGLang" in shown
+    assert "if yes, nothing changes" in shown
+    for flip in report.decision.flips:
+        assert f"<td>{label(flip.input)}: " not in shown
+    for raw in (" is false", " at true", "ops fte"):
+        assert raw not in shown

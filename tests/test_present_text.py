@@ -10,6 +10,7 @@ from stackchoice.present.text import (
     canary,
     interval,
     number,
+    share,
     usd,
     volume,
 )
@@ -56,3 +57,12 @@ def test_values_are_put_into_words(shown, expected):
 )  # fmt: skip
 def test_a_fact_is_old_after_a_year_and_a_date_to_come_is_said(as_of, mark):
     assert age_mark(as_of, date(2026, 11, 29)) == mark
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(None, "unknown"), (0, "0%"), (0.0001, "under 1%"), (0.47, "47%"), (0.9996, "over 99%"),
+     (1, "100%")],
+)  # fmt: skip
+def test_a_share_of_some_is_not_told_as_none_nor_nearly_all_as_all(value, said):
+    assert share(value) == said

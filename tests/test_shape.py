@@ -108,7 +108,7 @@ class TestShape:
     def test_an_unknown_prefix_is_unknown(self, facts, changed):
         worth = decide(changed("json-chat"), facts).shape.prefix
         assert (worth.shared_tokens, worth.found_tokens, worth.pays) == (None, None, None)
-        assert "traffic" in worth.why
+        assert "request log" in worth.why
 
     def test_shares_of_the_chip_add_up(self, facts, changed):
         for name in ("json-chat", "shared-prefix", "internal-api", "nvidia-throughput"):

@@ -38,6 +38,7 @@ from stackchoice.workshop.arms import BASELINE, CLAIMS, SPARE
 from stackchoice.workshop.asked import load_questions
 from stackchoice.workshop.check import SOLVERS
 from stackchoice.workshop.reading import DIMENSIONS, read_number
+from stackchoice.workshop.table import Table
 from stackchoice.workshop.trials import recorded, setups, source_of
 from stackchoice.workshop.wheelhouse import commands
 from stackchoice.workshop.yours import SOLVERS as YOURS
@@ -196,6 +197,42 @@ def test_right_digits_in_another_unit_are_told_so(name, answer):
 
 def test_a_wrong_choice_lists_the_choices():
     assert "answer one of: yes, no" in check("choice.quantise", "perhaps").text
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "ok"),
+    [
+        ("kernels.field", "num_bits", "not yet: Lay"),
+        ("kernels.log_file", "b", "right: download-b-NVFP4"),
+        ("bench.claim_3", "Client bound", "right: client-bound"),
+        ("kernels.first", "fp4", "not yet: answer one of"),
+        ("bench.six", "and", "not yet: answer one of"),
+        ("kernels.first", "?", "not yet: answer one of"),
+    ],
+)
+def test_a_choice_may_be_named_by_words_that_only_it_has(name, said, ok):
+    assert repr(check(name, said)).startswith(ok)
+
+
+def test_a_question_stays_in_sight_when_it_was_answered():
+    for answer in (35, "many", 36):
+        shown = check("memory.live", answer)._repr_html_()
+        assert ASKED["memory.live"].ask in shown
+
+
+def test_a_wall_of_text_in_a_table_is_folded_and_escaped():
+    text = "<b>" + "word " * 60
+    shown = Table([{"item": text, "short": "<i>", "none": None}])._repr_html_()
+    assert shown.count("<details>") == 1
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+    assert shown.count("word ") == 12 + 60 + 1
+
+
+def test_tokens_are_whole_numbers_also_beside_a_request_that_failed():
+    frame = run("four users four slots", "long prompt four slots").to_frame()
+    assert frame["prompt tokens"].isna().any()
+    assert "59.0" not in frame._repr_html_()
 
 
 @given(st.floats(1e-3, 1e9), st.sampled_from(sorted(DIMENSIONS[0])))

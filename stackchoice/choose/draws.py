@@ -130,9 +130,15 @@ def monte_carlo(
     ]  # fmt: skip
     return _shares(rows, seed, inner, METHOD.format(
         groups=groups, inner=inner,
-        scaled=", ".join(label(name) for _, name in scaled) or "nothing",
-        levels=f"; {', '.join(label(name) for _, name in slow)} at {levels} levels" if slow else "",
+        scaled=", ".join(map(_called, scaled)) or "nothing",
+        levels=f"; {', '.join(map(_called, slow))} at {levels} levels" if slow else "",
     ))  # fmt: skip
+
+
+def _called(key: tuple[str, str]) -> str:
+    """Return what people call an input or an assumption."""
+    kind, name = key
+    return label(name if kind == "input" else f"assumed.{name}")
 
 
 def _scaled(

@@ -168,7 +168,7 @@ def _nearest(
 
 def _flip_text(path: str, here: Any, at: Any, result: str, span: str, given: bool) -> str:
     if isinstance(at, bool | str):
-        return f"if {label(path)} is {_show(at)}, {result}"
+        return f"{label(path)}: if {_show(at)}, {result}"
     way = "down" if here is not None and at < here else "on"
     words = "range" if given else "looked at"
     return f"{label(path)}: from {_show(at)} {way} {result} ({words}: {span})"
@@ -185,10 +185,8 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     turned = not known.value
     result = ask(path, turned)
     same = result == base
-    text = (
-        f"{label(path)} {_plain(turned)} changes nothing" if same
-        else f"if {label(path)} is {_plain(turned)}, {_becomes(base, result)}"
-    )  # fmt: skip
+    becomes = "nothing changes" if same else _becomes(base, result)
+    text = f"{label(path)}: if {_show(turned)}, {becomes}"
     at = None if same else turned
     return _flip(path, known, base, result, text, at=at, under=known.value)
 
@@ -263,6 +261,8 @@ def _name(result: Outcome) -> str:
 
 def _becomes(base: Outcome, result: Outcome) -> str:
     """Say what changes: the recommendation, or behind it the best self-hosted option alone."""
+    if result == (None, None):
+        return "no option is left"
     if result[0] != base[0]:
         return f"the answer becomes {_name(result)}"
     stays = f"the answer stays {result[0] or 'open'}"
@@ -273,7 +273,7 @@ def _becomes(base: Outcome, result: Outcome) -> str:
 
 def _show(value: Any) -> str:
     if isinstance(value, bool):
-        return str(value).lower()
+        return "yes" if value else "no"
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"

@@ -20,6 +20,10 @@ from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
 from stackchoice.facts.told import shown
 from stackchoice.fit.admission import launch
 from stackchoice.fit.workspace import said
+from stackchoice.workload import NEEDS
+
+#: What sellers say they can, in words.
+FEATURES = {**NEEDS, "openai_api": "OpenAI's API"}
 
 #: What each setting is, in words.
 WORDS = {
@@ -97,7 +101,7 @@ def of_seller(seller: Seller, offer: Offer, context_tokens: int | None, role: st
         f"precision: {known(offer.precision)}",
         f"retention: {known(seller.retention)}",
         f"regions: {known(seller.regions)}",
-        *(f"{name.replace('_', ' ')}: {known(datum)}"
+        *(f"{FEATURES.get(name, name.replace('_', ' '))}: {known(datum)}"
           for name, datum in {**seller.features, **offer.features}.items()),
         "rate limits: unknown; ask before the first user",
     ]  # fmt: skip

@@ -241,7 +241,7 @@ def _hit(engine: Engine, site: Site, tokens: int, shared: float | None) -> tuple
     if not tokens:
         return None, "the length of the input is not known"
     if shared is None:
-        return None, "nobody said how much of the input is shared; `traffic` measures it in a log"
+        return None, "nobody said how much of the input is shared; a request log shows it"
     if site.reuse is None:
         return None, f"what {engine.name} {engine.latest.version} finds again was not read"
     hit = site.reuse.hit(tokens, int(shared))

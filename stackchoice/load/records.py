@@ -181,14 +181,15 @@ class Spread(Record):
                    evidence=evidence, **ranks)  # fmt: skip
 
     def __str__(self) -> str:
-        earned = ", ".join(
-            f"{name} {self.percentile_text(name)}" for name in load_rules().percentile_floors
-        )
+        said = {name: self.percentile_text(name) for name in load_rules().percentile_floors}
+        few = [name for name, text in said.items() if text.startswith("n too small")]
+        earned = [f"{name} {text}" for name, text in said.items() if name not in few]
+        earned += [f"n too small for {', '.join(few)}"] if few else []
         kind = "" if self.centre == "median" else f" [{self.centre}]"
         span = "range unknown"
         if self.low is not None and self.high is not None:
             span = f"{self.low:.4g} to {self.high:.4g}"
-        return f"{self.median:.4g}{kind} ({span}, n = {self.n or 'unknown'}; {earned})"
+        return f"{self.median:.4g}{kind} ({span}, n = {self.n or 'unknown'}; {', '.join(earned)})"
 
     def percentile_text(self, name: str) -> str:
         """Return the percentile as text, or why there is none."""

@@ -143,7 +143,7 @@ def _built(named: tuple[str, ...], rows: int) -> Built:
         .transform_calculate(end_at="max(datum.live, datum.quotient)")
         .encode(y=rows_axis("row"), yOffset=lane)
     )
-    axis = alt.X("live:Q", title="live sequences; black tick: plain quotient of the same budget",
+    axis = alt.X("live:Q", title="live sequences, at least; black tick: the plain quotient",
                  axis=alt.Axis(tickMinStep=1, tickCount=10))  # fmt: skip
     chart = alt.layer(
         base.mark_bar(stroke=INK, strokeWidth=0.5).encode(x=axis, color=colour),

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.facts.datum import is_future, last_day
+from stackchoice.scenario.words import SWITCH
 
 GB = 10**9
 GIB = 2**30
@@ -48,7 +49,7 @@ def number(value: Any, unit: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return SWITCH.get(value, value)
     if isinstance(value, int) or value == int(value):
         text = f"{value:,.0f}"
     else:
@@ -92,8 +93,12 @@ def headline(decision: Any) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a share in percent, or ``unknown``."""
-    return UNKNOWN if value is None else f"{value:.0%}"
+    """Return a share in percent, never none of what is some or all of what is not; ``unknown``."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 <= value < 1 else f"{value:.0%}"
 
 
 def times(gain: float | None) -> str:

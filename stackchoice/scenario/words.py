@@ -1,5 +1,7 @@
 """What people call the keys of a scenario, and the assumptions beside it: words with units."""
 
+#: The ends of a switch, as records keep them.
+SWITCH = {"true": "yes", "false": "no"}
 #: In the middle of a sentence; a form begins them with a capital.
 LABELS = {
     "title": "title of the case",

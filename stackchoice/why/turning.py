@@ -13,6 +13,7 @@ from stackchoice.choose.risks import Paths, exit_usd, spare_usd
 from stackchoice.choose.turning import turns_asked
 from stackchoice.cost import decimal
 from stackchoice.facts.told import Working, shown
+from stackchoice.scenario.words import SWITCH
 from stackchoice.why.case import Decided, Whys
 from stackchoice.why.money import priced_purchase, recommendation, told_months
 
@@ -118,7 +119,8 @@ def flipped(at: Decided) -> Whys:
         ((_, why),) = recommendation(Decided(there, at.site))
         gives = f"deciding there gives {flip.to_option or flip.from_option}"
         if flip.under is not None:
-            gives += f", and at {shown(flip.under)} beside it {flip.from_option}"
+            beside = SWITCH.get(str(flip.under), flip.under)
+            gives += f", and at {shown(beside)} beside it {flip.from_option}"
         told = {"answer": flip.text, "rule": MOVED, "notes": [gives, *why.notes]}
         yield f"flip:{flip.text}", why.model_copy(update=told)
 

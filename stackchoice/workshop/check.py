@@ -1,5 +1,6 @@
 """``check(name, answer)``: right by what the product computes, or what to look at."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +26,12 @@ _COLOURS = {True: "#2e7d32", False: "#b3541e", None: "#607d8b"}
 
 @dataclass(frozen=True)
 class Checked:
-    """How an answer was taken: ``ok`` is None while nothing was answered."""
+    """How an answer to ``ask`` was taken: ``ok`` is None while nothing was answered."""
 
     name: str
     ok: bool | None
     text: str
+    ask: str = ""
 
     @property
     def label(self) -> str:
@@ -40,8 +42,9 @@ class Checked:
         return f"{self.label}: {self.text}"
 
     def _repr_html_(self) -> str:
-        return Markup('<div role="status" style="{}"><strong>{}</strong>: {}</div>').format(
-            _STYLE.format(_COLOURS[self.ok]), self.label, self.text
+        asked = Markup("{}<br>").format(self.ask) if self.ask else ""
+        return Markup('<div role="status" style="{}">{}<strong>{}</strong>: {}</div>').format(
+            _STYLE.format(_COLOURS[self.ok]), asked, self.label, self.text
         )
 
 
@@ -72,7 +75,7 @@ def check(name: str, answer: Any = None, given: Any = None) -> Checked:
     try:
         return _compared(name, asked, answer, _expected(name, asked, given))
     except InputError as error:
-        return Checked(name, False, str(error))
+        return Checked(name, False, str(error), asked.ask)
 
 
 def questions(lesson: int | None = None) -> Table:
@@ -96,22 +99,36 @@ def _compared(name: str, asked: Question, answer: Any, expected: worked.Expected
     if asked.kind == "number":
         value = read_number(answer, asked.unit)
         if _near(value, expected.right, asked.tolerance):
-            return Checked(name, True, f"{_figure(expected.right)} {asked.unit}".strip())
+            figure = f"{_figure(expected.right)} {asked.unit}".strip()
+            return Checked(name, True, figure, asked.ask)
         trap = next(
             (t for t, wrong in expected.traps.items() if _near(value, wrong, asked.tolerance)), None
         )
         scaled = any(_near(value * by, expected.right, asked.tolerance) for by in SCALES)
         look = f"{OTHER_UNIT} {asked.unit}." if asked.unit and scaled else asked.look
-        return Checked(name, False, asked.traps.get(trap or "", look))
+        return Checked(name, False, asked.traps.get(trap or "", look), asked.ask)
     said = read_words(answer)
-    choices = {read_words(choice): choice for choice in asked.choices}
-    if choices and said not in choices:
-        return Checked(name, False, f"answer one of: {', '.join(asked.choices)}")
+    if asked.choices and (chosen := _chosen(said, asked.choices)) is None:
+        return Checked(name, False, f"answer one of: {', '.join(asked.choices)}", asked.ask)
+    said = read_words(chosen) if asked.choices else said
     accepted = expected.right if isinstance(expected.right, tuple) else (expected.right,)
     if said in map(read_words, accepted):
-        return Checked(name, True, next(a for a in accepted if said == read_words(a)))
+        right = next(a for a in accepted if said == read_words(a))
+        return Checked(name, True, right, asked.ask)
     trap = next((t for t, wrong in expected.traps.items() if said == read_words(wrong)), None)
-    return Checked(name, False, asked.traps.get(trap or "", asked.look))
+    return Checked(name, False, asked.traps.get(trap or "", asked.look), asked.ask)
+
+
+def _chosen(said: str, choices: tuple[str, ...]) -> str | None:
+    """Return the choice that was named, whole or by words that only one of them has."""
+    whole = [choice for choice in choices if read_words(choice) == said]
+    part = [c for c in choices if _terms(said) <= _terms(read_words(c))]
+    found = whole or part
+    return found[0] if len(found) == 1 else None
+
+
+def _terms(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def _near(value: float, right: Any, tolerance: float) -> bool:

@@ -10,11 +10,12 @@ from stackchoice.facts.yaml import shown
 
 _BINARY = {"b": 1} | {f"{p}ib": 2 ** (10 * i) for i, p in enumerate("kmgt", 1)}
 _DECIMAL = {f"{p}b": 1000**i for i, p in enumerate("kmgt", 1)}
+_MILLIONS = ("million", "million tokens", "mtok", "m tokens")
 #: Units that convert into each other, each as a table of what one is worth.
 DIMENSIONS: tuple[dict[str, float], ...] = (
     {**_BINARY, **_DECIMAL, "byte": 1, "bytes": 1},
     {"tokens/s": 1, "tok/s": 1, "tokens per second": 1, "t/s": 1},
-    {"tokens": 1, "tok": 1, "token": 1, "million tokens": 1e6, "mtok": 1e6, "m tokens": 1e6},
+    {"tokens": 1, "tok": 1, "token": 1, **dict.fromkeys(_MILLIONS, 1e6)},
     {"%": 1, "percent": 1, "per cent": 1},
     {"usd": 1, "$": 1, "dollars": 1},
     {"times": 1, "x": 1},

@@ -31,6 +31,8 @@ from stackchoice.workshop.table import Table
 VARIABLE = "STACKCHOICE_WORKSHOP"
 SOURCES = ("auto", "engine", "recorded")
 _TEXT = 300
+#: Columns of whole numbers, also where one of them is unknown.
+_COUNTS = ("prompt tokens", "from cache", "answer tokens")
 #: Seconds that one request of a trial may take on a slow machine.
 _PATIENCE_S = 240
 
@@ -87,7 +89,8 @@ class Trials(dict[str, Trial]):
 
     def to_frame(self) -> Table:
         """Return one row per request."""
-        return Table([row for trial in self.values() for row in trial.rows()]).round(3)
+        table = Table([row for trial in self.values() for row in trial.rows()]).round(3)
+        return table.astype(dict.fromkeys(_COUNTS, "Int64"))
 
     def starts_frame(self) -> Table:
         """Return one row per trial: what the engine was asked for, and what it realised."""

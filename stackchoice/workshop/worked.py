@@ -18,6 +18,7 @@ from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.scenario import load_scenario
+from stackchoice.scenario.words import label
 from stackchoice.workshop.asked import load_questions
 from stackchoice.workshop.published import AFTER, BEFORE, CACHING, FOUR, attribution, rate
 from stackchoice.workshop.samples import DOWNLOADS, MACHINE, check_log, wall
@@ -212,7 +213,7 @@ def _choice_ten_percent() -> Expected:
 def _choice_flip() -> Expected:
     found = [f for f in decision().flips if f.changes_recommendation and f.within_range]
     names = load_questions()["choice.flip"].choices
-    said = {f.input.rsplit(".", 1)[-1].replace("_", " ") for f in found}
+    said = {label(f.input) for f in found}
     return Expected(tuple(n for n in names if n in said))
 
 
