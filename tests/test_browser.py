@@ -121,7 +121,7 @@ def test_start_follows_its_form_and_keeps_it(notebook, changed, facts):
 
 @opens("00_start.ipynb")
 def test_a_why_is_worked_out_as_it_is_unfolded_and_follows_the_answer(notebook, changed, facts):
-    condition = "if data may leave is false, the answer becomes SGLang"
+    condition = "data may leave: if no, the answer becomes SGLang"
     panel = notebook.panel("Data may leave")
     turning = panel.locator("li", has_text=condition)
     turning.locator("summary").press("Enter")
@@ -335,7 +335,7 @@ def test_a_refusal_stands_beside_its_field_until_a_good_value(notebook, label, t
     page, panel = notebook.page, notebook.panel(label)
     field, answer = panel.get_by_label(label, exact=True), panel.locator("table")
     place = panel.locator(".sc-field", has=page.get_by_label(label, exact=True))
-    answer.first.wait_for(state="attached")
+    notebook.settle()
     before = answer.all_text_contents()
     notebook.type(label, text)
     refusal = place.get_by_role("alert")

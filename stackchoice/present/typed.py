@@ -52,7 +52,10 @@ def typed_whole(text: str, what: str, *, printed: bool = False) -> int:
 
 
 def typed_amount(text: str, what: str, *, printed: bool = False) -> float:
-    """Read a positive number, as :func:`typed_whole` reads a whole one."""
+    """Read a positive number, as :func:`typed_whole` reads a whole one.
+
+    InputError when it is none, or nobody can tell which.
+    """
     text = text.strip()
     if not printed and (reason := two_ways(text)):
         raise InputError(f"{what}: {reason}")

@@ -58,8 +58,8 @@ def parse_knob(text: str) -> Knob:
         raise InputError(f"knob {text!r}: no name with values; write one like slots=1,4")
     if len(found) < 2:
         raise InputError(f"knob {text!r}: fewer than two values; the first is the baseline")
-    if endless := [v for v in found if isinstance(v, float) and not math.isfinite(v)]:
-        raise InputError(f"knob {text!r}: {endless[0]:g} is no setting; write a finite number")
+    if endless := [v for v in found if isinstance(v, str) and _endless(v)]:
+        raise InputError(f"knob {text!r}: {endless[0]} is no setting; write a finite number")
     if len({(isinstance(v, bool), v) for v in found}) < len(found):
         raise InputError(f"knob {text!r}: a value stands twice; name each once")
     return Knob(name=name.strip(), values=found)
@@ -118,6 +118,14 @@ def _value(text: str) -> Setting:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return typed(text)
+
+
+def _endless(text: str) -> bool:
+    """Whether a text is a number, but not a finite one."""
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _shown(value: Setting) -> str:

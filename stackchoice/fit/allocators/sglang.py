@@ -144,6 +144,8 @@ def memory_fraction(
     has a floor on large cards. Where a checkpoint with a vision tower is served whole, the share is
     multiplied by 0.95 and by a factor that falls with the tower's size. Source:
     ``arg_groups/memory_hook.py`` of the wheel that ``data/allocators.yaml`` names.
+
+    UnknownRuleError with data-parallel attention.
     """
     if launch.attention_ranks > 1:
         raise UnknownRuleError(
