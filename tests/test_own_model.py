@@ -12,6 +12,7 @@ from stackchoice import decide, load_facts
 from stackchoice.errors import FactsError, InputError
 from stackchoice.facts import Evidence
 from stackchoice.facts.datum import Datum
+from stackchoice.fit.config import whole
 from stackchoice.fit.stream import read_bytes, stream_runs
 from stackchoice.own_model import own_model, save_own_model, unknown_of
 from stackchoice.present.dropped import DropPanel
@@ -50,6 +51,20 @@ def test_a_plain_config_gives_parameters_and_bytes_that_are_computed(tmp_path):
     assert {model.parameters.evidence, artifact.weights_bytes.evidence} == {Evidence.COMPUTED}
     assert model.context_tokens.value == 32_768
     assert unknown_of(model) == ["licence"]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "context"),
+    [
+        # Command-R says both, and is served with the second.
+        ({"max_position_embeddings": 8192, "model_max_length": 131_072}, 131_072),
+        ({"max_position_embeddings": 8192}, 8192),
+        ({"seq_length": 32_768}, 32_768),
+        ({}, None),
+    ],
+)
+def test_the_context_is_read_under_each_of_its_names(lengths, context):
+    assert whole(lengths, "max_position_embeddings") == context
 
 
 @pytest.mark.parametrize("key", ["num_loops", "total_ut_steps"])
