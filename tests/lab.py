@@ -54,7 +54,12 @@ DARK = """async () => {
   await window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'});
 }"""
 
-#: Puts every cell on the page, not only those in sight.
+#: True once every cell is on the page; those out of sight come when the browser has nothing to do.
+ATTACHED = """() => {
+  const {content} = window.jupyterapp.shell.currentWidget;
+  return content.node.querySelectorAll('.jp-Cell').length === content.widgets.length;
+}"""
+#: Lays out every cell, not only those in sight. Before all are on the page the rest never come.
 ALL_CELLS = """() => {
   const {content} = window.jupyterapp.shell.currentWidget;
   content.notebookConfig = {...content.notebookConfig, windowingMode: 'none'};
@@ -134,10 +139,15 @@ class Notebook:
         field.fill(text)
         field.press("Enter")
 
+    def show_all(self) -> None:
+        """Lay out every cell, also those out of sight."""
+        self.page.wait_for_function(READY)
+        self.page.wait_for_function(ATTACHED)
+        self.page.evaluate(ALL_CELLS)
+
     def unreadable(self, least_px: float, *, boxes: bool = False) -> list[Any]:
         """Return what of any output is too wide for its place, or has text below a size."""
-        self.page.evaluate(ALL_CELLS)
-        self.page.locator(".jp-Cell").last.wait_for(state="attached")
+        self.show_all()
         self.settle()
         return self.page.evaluate(UNREADABLE, [least_px, boxes])
 

@@ -370,8 +370,7 @@ def test_report_notebook_takes_a_name_and_keeps_it(notebook):
 def test_a_solution_is_shown_with_its_pictures_before_anything_runs(browser, lab):
     """JupyterLab strips the pictures of notebooks that nobody signed."""
     with lab.open(browser, "workshop/solutions/02_memory.ipynb") as opened:
-        opened.page.wait_for_function(jupyter.READY)
-        opened.page.evaluate(jupyter.ALL_CELLS)
+        opened.show_all()
         opened.page.locator(".jp-OutputArea-output figure svg").first.wait_for()
 
 
