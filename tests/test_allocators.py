@@ -31,6 +31,8 @@ HYBRID = {
     **MOE_HYBRID, "num_hidden_layers": 64, "num_attention_heads": 24, "num_key_value_heads": 4,
     "hidden_size": 5120, "linear_num_value_heads": 48,
 }  # fmt: skip
+OF_QWEN = {**HYBRID, "architectures": ["Qwen3_5ForConditionalGeneration"]}
+QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
 GEMMA_31B = {
     "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
     "num_global_key_value_heads": 4, "global_head_dim": 512, "hidden_size": 5376,
@@ -211,14 +213,70 @@ class TestVllmLayout:
 class TestSglang:
     def test_slots_by_strategy(self):
         slots = {
-            name: sglang.slots_per_request(ask("sglang", None, HYBRID, settings=settings))
+            name: sglang.slots_per_request(ask("sglang", None, OF_QWEN, settings=settings))
             for name, settings in {
                 "default": {}, "lazy": {"mamba_scheduler_strategy": "extra_buffer_lazy"},
-                "none": {"mamba_scheduler_strategy": "no_buffer"},
+                "none": {"mamba_radix_cache_strategy": "no_buffer"},
                 "off": {"disable_radix_cache": True},
+                "alone": {"disable_overlap_schedule": True},
+                "alone, extra": {"disable_overlap_schedule": True, "page_size": 64},
             }.items()
         }  # fmt: skip
-        assert slots == {"default": 5, "lazy": 4, "none": 3, "off": 1}
+        assert slots == {"default": 5, "lazy": 4, "none": 3, "off": 1, "alone": 3,
+                         "alone, extra": 4}  # fmt: skip
+
+    @pytest.mark.parametrize(("release", "name", "slots"), [
+        ("0.5.13", "Qwen3_5ForConditionalGeneration", 3),
+        ("0.5.14", "Qwen3_5ForConditionalGeneration", 5),
+        ("0.5.15", "KimiLinearForCausalLM", 3), ("0.5.16", "KimiLinearForCausalLM", 5),
+        ("0.5.23", "Lfm2ForCausalLM", 3),
+    ])  # fmt: skip
+    def test_the_strategy_goes_by_class_and_release(self, release, name, slots):
+        """As the wheels of these releases resolve ``auto``."""
+        asked = ask("sglang", release, {**HYBRID, "architectures": [name]})
+        assert sglang.slots_per_request(asked) == slots
+        with pytest.raises(UnknownRuleError, match="architectures"):
+            sglang.slots_per_request(ask("sglang", release, HYBRID))
+
+    def test_states_beside_drafts_as_one_rig_printed_them(self):
+        """Qwen3.8-27B on two RTX 3090, four drafted tokens, two requests (club-3090, SGLANG.md).
+
+        Pinned to 20 slots the pool was 548,520 tokens; left alone, 63 slots and 451,633 tokens.
+        """
+        drafts = {"speculative_num_draft_tokens": 5, "max_running_requests": 2}
+
+        def pools(memory, **settings):
+            return sglang.pools(ask(
+                "sglang", "0.5.21", QWEN, kv_dtype="fp8", tp=2, draft_layers=1,
+                settings={"mamba_ssm_dtype": "bfloat16", **drafts, **settings},
+            ), memory)  # fmt: skip
+
+        state = ask("sglang", "0.5.21", QWEN, tp=2, settings={"mamba_ssm_dtype": "bfloat16"})
+        slot = state.own_layout.state_bytes_per_sequence
+        memory = 548_520 * 17 * 1024 + (21 + 3 * 5) * slot  # and a padding slot in both
+        assert pools(memory, max_mamba_cache_size=20).tokens == 548_520
+        assert (pools(memory).slots, pools(memory).tokens) == (63, 451_633)
+
+    @pytest.mark.parametrize(("slots", "running"), [(40, 8), (33, 6), (21, 4), (8, 1)])
+    def test_slots_bound_the_requests_that_draft(self, slots, running):
+        """Printed limits (club-3090 issue 1319; jpezzulli/sglang-rtxpro6000 issue 5)."""
+        asked = ask("sglang", "0.5.19", QWEN, kv_dtype="fp8", settings={
+            "max_mamba_cache_size": slots, "speculative_num_steps": 3, "max_running_requests": 8,
+        })  # fmt: skip
+        assert sglang.pools(asked, 60 * GIB).live(1024) == running
+
+    def test_older_releases_took_the_drafts_of_all_requests_first(self):
+        """0.5.12: 48 requests of four tokens each before anything else, and no padding slot."""
+        old = ask("sglang", "0.5.12", QWEN, settings={"num_speculative_tokens": 3})
+        slot = old.own_layout.state_bytes_per_sequence
+        found = sglang.pools(old, 80 * GIB)
+        assert found.slots == int((80 * GIB - 48 * 4 * slot) * 0.9 / 1.9 / slot)
+        assert found.tokens == (80 * GIB - (48 * 4 + found.slots) * slot) // (64 * 1024)
+
+    def test_without_reuse_each_request_that_may_run_has_one_slot(self):
+        asked = ask("sglang", None, QWEN, settings={"disable_radix_cache": True,
+                                                    "max_running_requests": 48})  # fmt: skip
+        assert sglang.pools(asked, 40 * GIB).slots == 48
 
     def test_a_balanced_ratio_without_reuse_loses_one_to_the_padding_slot(self):
         asked = ask("sglang", None, HYBRID, kv_dtype="bf16", settings={
@@ -563,9 +621,6 @@ def test_a_card_of_70_gib_asks_for_more_requests():
     assert found == {"h100_sxm": 969, "a100_80_sxm": None}
 
 
-QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
-
-
 @pytest.mark.parametrize(("spec", "kv", "layout"), [
     # syv-ai/qwen38-27b-rtx3090 issue 102, states in bf16 and eight-bit keys with a scale a head
     ({"num_speculative_tokens": 15, "mamba_ssm_cache_dtype": "bfloat16"}, None, (480, 1.27)),
@@ -611,7 +666,7 @@ def test_states_beside_drafts_are_unknown_where_nobody_read_them():
     granite = facts.models["ibm-granite/granite-4.0-h-small"].config.value
     for engine, release, config in (
         ("llama.cpp", "b9000", QWEN), ("llama.cpp", None, granite), ("ollama", None, QWEN),
-        ("tensorrt-llm", None, QWEN), ("sglang", None, QWEN),
+        ("tensorrt-llm", None, QWEN),
     ):  # fmt: skip
         found = admit(engine, release, config, pool_bytes=2**34, context_tokens=8192,
                       settings=drafts)  # fmt: skip
