@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts import load_facts
-from stackchoice.fit.admission import admit, launch
+from stackchoice.fit.admission import admit, launch, with_device
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.packed import common_size
 from stackchoice.fit.release import read_release
@@ -710,6 +710,93 @@ def test_a_pool_on_a_dgx_spark():
     found = vllm.plan(launch("vllm", "0.28.0", config, kv_dtype="fp8",
                              settings={"max_num_batched_tokens": 8192}))  # fmt: skip
     assert found.printed_tokens(found.pool_blocks(int(35.45 * GIB)), 262_144) == 1_114_865
+
+
+KIMI_LINEAR = {
+    "model_type": "kimi_linear", "num_hidden_layers": 27, "num_attention_heads": 32,
+    "hidden_size": 2304, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "v_head_dim": 128, "dtype": "bfloat16", "linear_attn_config": {
+        "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
+        "short_conv_kernel_size": 4,
+    },
+}  # fmt: skip
+GEMMA_E2B = {
+    "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256,
+    "global_head_dim": 512, "hidden_size": 1536, "sliding_window": 512, "dtype": "bfloat16",
+    "num_kv_shared_layers": 20, "max_position_embeddings": 131072,
+    "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
+}  # fmt: skip
+QWEN_MOE_30B = {**DENSE, "num_hidden_layers": 48, "num_key_value_heads": 4}
+MINIMAX = {**DENSE, "num_hidden_layers": 62, "num_attention_heads": 48, "hidden_size": 3072}
+
+
+@pytest.mark.parametrize(("model", "release", "tp", "kv", "settings", "layout"), [
+    # vLLM issue 28228, Kimi-Linear on two RTX 3090; vLLM issue 51986, Kimi K3 with 7 drafted tokens
+    (KIMI_LINEAR, "0.11.1", 2, None, {}, (960, 1.89)),
+    ("moonshotai/Kimi-K3", "0.27.1", 16, "fp8", {"num_speculative_tokens": 7}, (768, 0.7)),
+    # a start of Qwen3.6-35B-A3B in NVFP4 on 24 GB (2026-05-01): no padding was printed
+    ("Qwen/Qwen3.6-35B-A3B", "0.20.0", 1, "fp8", {"enable_prefix_caching": True}, (2096, 0.0)),
+])  # fmt: skip
+def test_blocks_of_latents_and_states(model, release, tp, kv, settings, layout):
+    config = model if isinstance(model, dict) else load_facts().models[model].config.value
+    found = vllm.plan(ask("vllm", release, config, tp=tp, kv_dtype=kv, settings={
+        "max_num_batched_tokens": 8192, **settings}))  # fmt: skip
+    assert (found.attention_block_tokens, found.padding_pct) == layout
+
+
+def test_a_pool_of_fifteen_blocks():
+    """The same start: 0.32 GiB, 6,288 tokens, 1.50x for 8,192."""
+    config = load_facts().models["Qwen/Qwen3.6-35B-A3B"].config.value
+    assert 6288 in printed("0.20.0", config, 0.32, 8192, "fp8", enable_prefix_caching=True)
+    plan = vllm.plan(ask("vllm", "0.20.0", config, kv_dtype="fp8",
+                         settings={"enable_prefix_caching": True}))  # fmt: skip
+    assert plan.concurrency(15, 8192) == 1.5
+
+
+def test_what_one_request_takes_of_windows_and_shared_layers():
+    """Gemma 4 E2B at 32,768 tokens: 106,443 tokens at 3.25x, 0.93 GiB (2026-10)."""
+    found = vllm.plan(ask("vllm", "0.24.0", GEMMA_E2B, settings={"max_num_batched_tokens": 8192}))
+    assert found.needed_bytes(32_768) / GIB == pytest.approx(0.93 / 3.25, abs=HALF_STEP)
+
+
+@pytest.mark.parametrize(("config", "tp", "kv", "context", "needed", "there", "proposed"), [
+    # vLLM issue 25350; eugr/spark-vllm-docker issue 396, MiniMax-M2.7 on two DGX Spark
+    (QWEN_MOE_30B, 1, "fp8", 221_000, 10.12, 5.59, 122_080),
+    (MINIMAX, 2, None, 196_608, 23.25, 22.5, 190_272),
+])  # fmt: skip
+def test_lengths_that_refused_starts_proposed(config, tp, kv, context, needed, there, proposed):
+    found = vllm.plan(ask("vllm", "0.11.0", config, tp=tp, kv_dtype=kv))
+    assert found.needed_bytes(context) / GIB == pytest.approx(needed, abs=HALF_STEP)
+    ends = [found.longest(int((there + d) * GIB), context) for d in (-HALF_STEP, HALF_STEP)]
+    assert ends[0] <= proposed <= ends[1]
+
+
+@pytest.mark.parametrize(("machine", "block", "proposed"), [
+    ("epyc_turin", 128, 37_376), ("arc_b60", 64, 37_440), ("h100_sxm", 16, 37_440),
+])  # fmt: skip
+def test_blocks_go_by_the_platform(machine, block, proposed):
+    """vLLM issue 29233: a CPU with 4 GiB for the cache refuses 40,960 tokens of Qwen3-0.6B."""
+    small = {**DENSE, "num_hidden_layers": 28, "num_attention_heads": 16, "hidden_size": 1024}
+    asked = ask("vllm", "0.11.1", small, settings={"max_num_batched_tokens": 2048,
+                                                   "max_num_seqs": 16})  # fmt: skip
+    found = vllm.plan(with_device(asked, load_facts().machines[machine]))
+    assert (found.attention_block_tokens, found.longest(4 * GIB, 40_960)) == (block, proposed)
+    if machine == "epyc_turin":
+        with pytest.raises(UnknownRuleError, match="IPEX"):
+            with_device(ask("vllm", "0.10.0", small, settings=asked.settings),
+                        load_facts().machines[machine])  # fmt: skip
+
+
+def test_falcon_h1_keeps_a_cache_and_a_state_in_every_layer():
+    """llama.cpp at 32,768 tokens: 768 MiB, and 72.98 for states (GeniePod/genie-claw issue 410)."""
+    falcon = {
+        **DENSE, "model_type": "falcon_h1", "num_hidden_layers": 24, "num_attention_heads": 8,
+        "num_key_value_heads": 2, "hidden_size": 2048, "mamba_d_conv": 4, "mamba_d_head": 64,
+        "mamba_d_state": 256, "mamba_d_ssm": 3072, "mamba_n_groups": 1, "mamba_n_heads": 48,
+    }  # fmt: skip
+    found = llamacpp.cells(ask("llama.cpp", None, falcon), 32_768)
+    assert found.bytes == 768 * 2**20
+    assert found.state_bytes / 2**20 == pytest.approx(72.98, abs=0.005)
 
 
 GEMMA_12B = {
