@@ -39,14 +39,19 @@ def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
     touches, and for a model that denoises several tokens at a time: all of its weights, once,
     would make a ceiling many times too low, or too high.
     """
+    config = (model.config.value if model is not None else None) or {}
+    if config_keys().denoised.match(str(text_config(config).get("model_type") or "")):
+        return None
     known = artifact.read_bytes_per_token
     if known.known:
         return known.value
-    config = (model.config.value if model is not None else None) or {}
-    loops = layers_run(config) != whole(text_config(config), "num_hidden_layers")
-    denoised = config_keys().denoised.match(str(text_config(config).get("model_type") or ""))
-    unknown = loops or denoised or has_experts(config)
-    return None if unknown else artifact.weights_bytes.value
+    if config and (has_experts(config) or _loops(config)):
+        return None
+    return artifact.weights_bytes.value
+
+
+def _loops(config: dict[str, Any]) -> bool:
+    return layers_run(config) != whole(text_config(config), "num_hidden_layers")
 
 
 def layers_run(config: dict[str, Any]) -> int | None:
