@@ -294,6 +294,35 @@ class TestSglang:
         found = sglang.pools(ask("sglang", None, glm, kv_dtype="bf16", tp=8), int(29.32 * GIB))
         assert found.tokens == 314_304
 
+    def test_pooled_index_keys_beside_states(self):
+        """Qwen3.8-Flash-Next with MTP: 48 slots, 4 requests, 240,128 tokens (SGLang of 2026-09-15).
+
+        2.58 and 0.10 GiB of states with a padding slot, 1.05 for drafts, 1.37 of keys in 8 bits.
+        """
+        flash = {
+            **HYBRID, "architectures": ["Qwen4ExpForConditionalGeneration"], "num_hidden_layers": 48,
+            "num_key_value_heads": 2, "hidden_size": 2560, "mamba_ssm_dtype": "bfloat16",
+            "indexer_kv_heads": 1, "indexer_head_dim": 128, "indexer_budget": 2048,
+            "indexer_compress_ratio": 4,
+        }  # fmt: skip
+        drafts = {"num_speculative_tokens": 3, "max_running_requests": 4, "page_size": 64}
+
+        def asked(release, kv="fp8"):
+            return ask("sglang", release, flash, kv_dtype=kv, draft_layers=1,
+                       settings={**drafts, "max_mamba_cache_size": 48})  # fmt: skip
+
+        slot = asked("0.5.23").own_layout.state_bytes_per_sequence
+        assert 49 * slot / GIB == pytest.approx(2.58 + 0.10, abs=2 * HALF_STEP)
+        assert 5 * 4 * slot / GIB == pytest.approx(1.05 + 0.02, abs=0.03)  # windows are shared
+        key = 12 * 2 * 256
+        assert 240_128 * key / GIB == pytest.approx(1.37, abs=HALF_STEP)
+        token = 13 * (2 * 2 * 256 + 128 * 2 // 4)
+        memory = (49 + 5 * 4) * slot + 240_128 * token
+        found = sglang.pools(asked("0.5.23"), memory)
+        assert (found.tokens, found.slots_per_request) == (240_128, 5)
+        with pytest.raises(UnknownRuleError, match="index keys"):
+            sglang.pools(asked("0.5.22"), memory)
+
     def test_windows_get_a_fixed_share(self):
         pools = sglang.pools(ask("sglang", None, {**GPT_OSS, **OF_GPT_OSS}), 10 * GIB)
         layer = 12 * 8 * 2 * 64 * 2

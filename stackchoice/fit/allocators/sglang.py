@@ -51,7 +51,8 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     layout, family = launch.own_layout, launch.family
     if family == "compressed":
         raise UnknownRuleError("SGLang's pools of compressed layers were not read")
-    launch.refuse_mixed_index()
+    if not _index_beside_states(launch):
+        launch.refuse_mixed_index()
     page = int(launch.settings.get("page_size") or launch.need("page_tokens", family))
     cell = layout.kv_bytes_per_token
     windows = launch.sliding == "window" and any(g.window_tokens for g in layout.groups)
@@ -72,6 +73,16 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
         )  # fmt: skip
     tokens = math.floor(memory_bytes // cell) // page * page
     return Pools(page_tokens=page, tokens=tokens, running_limit=_running(launch, tokens))
+
+
+def _index_beside_states(launch: Launch) -> bool:
+    """Whether index keys are part of a token's bytes beside states, as the layout has them.
+
+    Of a latent only in 16 bits: in 8 its record depends on the backend.
+    """
+    kinds = {row.kind for row in launch.layers}
+    plain = "latent" not in kinds or launch.stored_dtype in (None, "bf16", "bfloat16", "auto")
+    return launch.family == "hybrid" and plain and bool(launch.fact("index_beside_states"))
 
 
 def _keeps_windows_apart(launch: Launch) -> bool:
