@@ -10,12 +10,7 @@ from contextlib import closing
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import (
-    Candidate,
-    Decision,
-    Flip,
-    Option,
-)
+from stackchoice.choose.decision import Candidate, Decision, Flip, Option
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED

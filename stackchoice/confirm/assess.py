@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Basis, Identity
@@ -30,7 +31,6 @@ from stackchoice.confirm.same import (
     same_model,
     same_process,
 )
-from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.confirm.warned import not_got, preempted, warnings
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval

@@ -64,6 +64,11 @@ class Artifact(Record):
     licence: Datum[str] = Datum[str]()
     note: str = ""
 
+    @property
+    def stated_format(self) -> Format | None:
+        """The format; None where only a config is known, of whatever file."""
+        return None if self.encoding == "unknown" else self.format
+
 
 class SamplingPreset(Record):
     """One published decoding configuration of a model (card or generation_config.json)."""

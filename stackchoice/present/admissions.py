@@ -141,7 +141,7 @@ def _built(named: tuple[str, ...], rows: int) -> Built:
     base = (
         alt.Chart(ROWS)
         .transform_calculate(end_at="max(datum.live, datum.quotient)")
-        .encode(y=rows_axis("row"), yOffset=lane)
+        .encode(y=rows_axis(), yOffset=lane)
     )
     axis = alt.X("live:Q", title="live sequences, at least; black tick: the plain quotient",
                  axis=alt.Axis(tickMinStep=1, tickCount=10))  # fmt: skip

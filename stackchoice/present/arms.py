@@ -111,9 +111,9 @@ def distribution_chart(
         points += [{"row": label, "value": v * 1e3} for v in values[:500] if v is not None]
     if not rows:
         return None
-    base = alt.Chart(pd.DataFrame(rows)).encode(y=rows_axis("row"))
+    base = alt.Chart(pd.DataFrame(rows)).encode(y=rows_axis())
     axis = alt.X("low:Q", title=f"{DRAWN.get(field, field)}, ms", scale=alt.Scale(zero=True))
-    dots = alt.Chart(pd.DataFrame(points, columns=["row", "value"])).encode(y=rows_axis("row"))
+    dots = alt.Chart(pd.DataFrame(points, columns=["row", "value"])).encode(y=rows_axis())
     chart = alt.layer(
         base.mark_bar(height=10).encode(x=axis, x2="high:Q", color=alt.Color("fill:N", scale=None)),
         dots.mark_tick(thickness=1, size=10, color=INK, opacity=0.4).encode(x="value:Q"),

@@ -111,7 +111,7 @@ def decode_chart(
     frame = pd.DataFrame([row for row in rows if row["middle"] is not None])
     if frame.empty:
         frame = pd.DataFrame(columns=list(rows[0]))
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    base = alt.Chart(frame).encode(y=rows_axis())
     axis = alt.X("low:Q", title="tokens/s of one stream", scale=alt.Scale(zero=True))
     chart = alt.layer(
         base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
@@ -160,26 +160,26 @@ def _stacked(
         scale=alt.Scale(domain=order, range=[over for _, _, over in parts.values()]),
     )  # fmt: skip
     bars = base.mark_bar(height=BAR, stroke="#ffffff", strokeWidth=1).encode(
-        y=rows_axis("row"), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
+        y=rows_axis(), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
     )
     inside = (
         base.transform_filter("datum.value > datum.widest * 0.08")
         .mark_text(fontWeight="bold")
-        .encode(y=rows_axis("row"), x="middle:Q", text="shown:N", color=ink)
+        .encode(y=rows_axis(), x="middle:Q", text="shown:N", color=ink)
     )
     ends = (
         base.transform_filter(f"datum.rank == {len(order) - 1}")
         .mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK)
-        .encode(y=rows_axis("row"), x=alt.datum(0), text="end:N")
+        .encode(y=rows_axis(), x=alt.datum(0), text="end:N")
     )
     chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
     return Built(finish(chart, rows=rows, step=66))
 
 
-def rows_axis(field: str) -> alt.Y:
+def rows_axis() -> alt.Y:
     """Return the axis of rows: in the given order, long labels on several lines."""
     return alt.Y(
-        f"{field}:N", sort=None, title=None,
+        "row:N", sort=None, title=None,
         axis=alt.Axis(labelLimit=0, labelExpr=_WRAP, ticks=False, domain=False),
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
 
 @cache
 def _tornado(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("from:Q", title="USD a month, all else as likely", scale=alt.Scale(zero=False))
     colour = alt.Color(
         "end:N", title=None, scale=alt.Scale(domain=["low", "high"], range=[LOW, HIGH]),
@@ -90,7 +90,7 @@ def shares_chart(defence: Defence) -> tuple[Chart, str]:
 
 @cache
 def _shares(rows: int, title: str) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("share:Q", title=title, axis=alt.Axis(format="%"),
                  scale=alt.Scale(domain=[0, 1]))  # fmt: skip
     chart = alt.layer(

@@ -105,7 +105,7 @@ def _bars(rows: Rows) -> Filled:
 
 @cache
 def _built(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     chart = alt.layer(
         base.mark_bar(height=BAR).encode(
             x=alt.X("gib:Q", title=GIB_AXIS, axis=alt.Axis(tickCount=8)),

@@ -7,7 +7,7 @@ from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.told import Why
 from stackchoice.logs import CheckedLog, read_log_by_name
-from stackchoice.present.controls import WIDE, dropdown, text_field
+from stackchoice.present.controls import WIDE, dropdown, listed, text_field
 from stackchoice.present.kept import Kept
 from stackchoice.present.logtext import HEADINGS, MOST_SHOWN, boot_rows, boot_title, grouped
 from stackchoice.present.page import Section, section
@@ -72,7 +72,7 @@ class LogPanel(Panel):
         values = {
             "path": str(data_dir() / SAMPLE), "machine": BY_TEXT, "served": NOT_NAMED, **start,
         }  # fmt: skip
-        machines = [(BY_TEXT, BY_TEXT), *((m.name, m.id) for m in facts.machines.values())]
+        machines = [(BY_TEXT, BY_TEXT), *listed(facts.machines)]
         served = [
             (f"{model.name}: {a.label}", f"{model.id} {a.id}")
             for model in facts.models.values() for a in model.artifacts

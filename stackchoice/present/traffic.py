@@ -39,7 +39,7 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[Chart, str]:
 
 @cache
 def _built(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("low:Q", title="tokens a request, 10th to 95th percentile",
                  scale=alt.Scale(zero=True))  # fmt: skip
     chart = alt.layer(

@@ -9,12 +9,13 @@ from typing import Any
 
 from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm, probe_machine
 from stackchoice.confirm.canary import load_canaries
+from stackchoice.confirm.identity import Setting
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.write import text_at, write_whole
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.load.untrusted import parse_json
-from stackchoice.sweep.design import Arm, Design, Setting
+from stackchoice.sweep.design import Arm, Design
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
 HEADER = "sweep.json"

@@ -121,10 +121,10 @@ def _on_the_budget() -> list[AdmissionRow]:
     return [a for a in decision().fit.admissions if a.basis == budget]
 
 
-def _live(engine: str, settings: str) -> int:
+def _live(settings: str) -> int:
     return next(
         a.live_sequences or 0 for a in _on_the_budget()
-        if a.engine == engine and settings in a.settings
+        if a.engine == "vLLM" and settings in a.settings
     )  # fmt: skip
 
 
@@ -263,9 +263,7 @@ SOLVERS: dict[str, Callable[[], Expected]] = {
     "memory.pool": _memory_pool,
     "memory.live": _memory_live,
     "memory.least": _memory_least,
-    "memory.caching": lambda: Expected(
-        _live("vLLM", "prefix caching off") - _live("vLLM", "defaults")
-    ),
+    "memory.caching": lambda: Expected(_live("prefix caching off") - _live("defaults")),
     "memory.rounding": _memory_rounding,
     "premise.readings": lambda: Expected(len(premise(448448, 54.82).reproducing)),
     "premise.separates": lambda: _separates(premise(448448, 54.82)),
