@@ -49,10 +49,7 @@ class ModelWall(Record):
 def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
     """Read ``vllm`` or ``vllm==0.26.0``.
 
-    Raises
-    ------
-    InputError
-        When the engine is not in the fact base, or the release no number or day.
+    InputError when the engine is not in the fact base, or the release no number or day.
     """
     name, given, release = text.partition("==")
     engine = engine_named(name, facts)

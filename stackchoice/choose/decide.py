@@ -118,10 +118,8 @@ def _decision(case: Case) -> Decision:
 def likely_case(scenario: Scenario, facts: Facts) -> Case:
     """Return a scenario at its likely point, its preset filled in.
 
-    Raises
-    ------
-    ScenarioError
-        When the scenario names a model, artifact, machine or seller the facts do not have.
+    ScenarioError when the scenario names a model, artifact, machine or seller the facts do not
+    have.
     """
     scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)

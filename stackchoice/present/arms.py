@@ -12,7 +12,6 @@ from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.facts.names import counted
-from stackchoice.load.records import Spread
 from stackchoice.load.untrusted import visible
 from stackchoice.present.charts import INK, finish, rows_axis
 
@@ -61,19 +60,13 @@ def _figures(found: Comparison) -> list[tuple[str, list[str]]]:
         for rank in ("p95", "p99"):
             spreads = [getattr(a.passport.results, field) for a in found.arms]
             if any(spreads):
-                rows.append((f"{title}, {rank}, ms", [_rank(s, rank) for s in spreads]))
+                cells = [s.in_ms(rank) if s else "unknown" for s in spreads]
+                rows.append((f"{title}, {rank}, ms", cells))
     for title, field in (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
                          ("restarts", "restarts")):  # fmt: skip
         cells = [shown(getattr(a.passport.results, field)) for a in found.arms]
         rows.append((title, cells))
     return rows
-
-
-def _rank(spread: Spread | None, rank: str) -> str:
-    if spread is None:
-        return "unknown"
-    value = getattr(spread, rank)
-    return spread.percentile_text(rank) if value is None else f"{value * 1e3:.4g}"
 
 
 def distribution_chart(

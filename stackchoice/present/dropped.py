@@ -57,10 +57,7 @@ def dropped(path: Path, facts: Facts) -> Section:
     Its kind is told by what it holds. A text that several readers could take is given to the one
     that asks for most: a benchmark's result, then a request log, then an engine's log.
 
-    Raises
-    ------
-    InputError
-        When no reader knows it.
+    InputError when no reader knows it.
     """
     if not os.path.exists(path):
         raise InputError(f"{shown(str(path))}: there is no such file; give the path of one")

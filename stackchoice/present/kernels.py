@@ -34,10 +34,7 @@ def wall_of(
 ) -> ModelWall:  # fmt: skip
     """Return the wall of an artifact in one engine on one machine.
 
-    Raises
-    ------
-    InputError
-        When nobody read how the artifact is stored, or the release cannot be placed.
+    InputError when nobody read how the artifact is stored, or the release cannot be placed.
     """
     model = named("model", model_id, facts.models)
     artifact = artifact_named(artifact_id, model)

@@ -181,10 +181,7 @@ class ScenarioPanel(ipywidgets.VBox):
         Where changes are kept it becomes the kept file; what stood there is saved beside it, and
         the path of that is returned.
 
-        Raises
-        ------
-        ScenarioError
-            When it is no scenario, or cannot be kept; nothing has changed then.
+        ScenarioError when it is no scenario, or cannot be kept; nothing has changed then.
         """
         scenario, target, before = load_scenario(path), self._target, None
         there = text_at(target)

@@ -211,10 +211,7 @@ def _plain(text: str) -> str:
 def check_engine_knobs(names: Sequence[str], allowed: Sequence[str]) -> None:
     """Refuse knobs that an engine does not have.
 
-    Raises
-    ------
-    InputError
-        Naming those that it has.
+    InputError naming those that it has.
     """
     unknown = [name for name in names if name not in allowed]
     if unknown:
