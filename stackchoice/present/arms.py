@@ -13,7 +13,7 @@ from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.facts.names import counted
 from stackchoice.load.untrusted import visible
-from stackchoice.present.charts import INK, finish, rows_axis
+from stackchoice.present.charts import INK, finish, rows_axis, said_below
 
 #: What a distribution is drawn of: field of the results -> title.
 DRAWN = {"ttft_s": "TTFT", "itl_s": "ITL"}
@@ -111,7 +111,7 @@ def distribution_chart(
         base.mark_bar(height=10).encode(x=axis, x2="high:Q", color=alt.Color("fill:N", scale=None)),
         dots.mark_tick(thickness=1, size=10, color=INK, opacity=0.4).encode(x="value:Q"),
         base.mark_tick(thickness=4, size=26, color=INK).encode(x="middle:Q"),
-        base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
+        said_below(base),
     )
     text = f"{DRAWN.get(field, field)} of {counted(len(arms), 'arm')}. {'; '.join(spoken)}."
     return finish(chart, rows=len(rows), step=66), text

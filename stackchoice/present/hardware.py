@@ -12,7 +12,7 @@ from stackchoice.fit import PremiseCheck
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
-from stackchoice.present.charts import BAR, INK, finish, memory_chart, rows_axis
+from stackchoice.present.charts import BAR, finish, memory_chart, rows_axis, said_below
 from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
@@ -111,8 +111,6 @@ def _built(rows: int) -> Built:
             x=alt.X("gib:Q", title=GIB_AXIS, axis=alt.Axis(tickCount=8)),
             color=alt.Color("fill:N", scale=None),
         ),
-        base.mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK).encode(
-            x=alt.datum(0), text="end:N"
-        ),
+        said_below(base),
     )
     return Built(finish(chart, rows=rows, step=66))
