@@ -40,9 +40,14 @@ def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
     known = artifact.read_bytes_per_token
     if known.known:
         return known.value
-    config = (model.config.value if model is not None else None) or {}
-    loops = layers_run(config) != whole(text_config(config), "num_hidden_layers")
-    return None if loops or has_experts(config) else artifact.weights_bytes.value
+    config = model.config.value if model is not None else None
+    if config and (has_experts(config) or _loops(config)):
+        return None
+    return artifact.weights_bytes.value
+
+
+def _loops(config: dict[str, Any]) -> bool:
+    return layers_run(config) != whole(text_config(config), "num_hidden_layers")
 
 
 def layers_run(config: dict[str, Any]) -> int | None:
