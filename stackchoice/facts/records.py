@@ -12,11 +12,6 @@ from pydantic import Field, model_validator
 
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import AsOf, Datum, Record, Source, entry
-from stackchoice.facts.prices import HourPrice as HourPrice
-from stackchoice.facts.prices import Offer as Offer
-from stackchoice.facts.prices import Seller as Seller
-from stackchoice.facts.prices import ServerPrice as ServerPrice
-from stackchoice.facts.prices import TokenPrice as TokenPrice
 
 #: A version that says it is a candidate: 1.4.0rc1, 0.33.0-rc2, 1.6.0b1 (but not build b12464).
 PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")

@@ -13,6 +13,7 @@ import pandas as pd
 from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
+from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.drawing import ROWS, Built, Chart, Filled
@@ -55,7 +56,7 @@ def memory_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
             + (f" ({row.evidence.value})" if known else "")
         )
         sizes = {part: getattr(row, field) or 0 for part, (field, *_) in MEMORY_PARTS.items()}
-        bars.append((row.basis, note, {part: max(n, 0) / text.GB for part, n in sizes.items()}))
+        bars.append((row.basis, note, {part: max(n, 0) / GB for part, n in sizes.items()}))
     axis = "decimal GB (1 GB = 1,000,000,000 bytes)"
     chart = stacked(bars, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
     return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."

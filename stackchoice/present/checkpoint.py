@@ -6,7 +6,8 @@ from pathlib import Path
 from stackchoice.facts.names import counted
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.layers import Layers
-from stackchoice.present.text import GB, number
+from stackchoice.fit.memory import GB
+from stackchoice.present.text import number
 from stackchoice.read.findings import Finding
 from stackchoice.read.inspection import EncodingUse, Inspection, Tower
 

@@ -9,6 +9,7 @@ import altair as alt
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.fit import PremiseCheck
+from stackchoice.fit.memory import GIB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
@@ -96,7 +97,7 @@ def speed_ledger_table(facts: Facts) -> Section:
 
 
 def _bar(row: str, size: int, end: str, *, true: bool = True) -> dict[str, Any]:
-    return {"row": row, "gib": size / text.GIB, "end": end, "fill": TRUE if true else OTHER}
+    return {"row": row, "gib": size / GIB, "end": end, "fill": TRUE if true else OTHER}
 
 
 def _bars(rows: Rows) -> Filled:
