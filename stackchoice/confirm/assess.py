@@ -148,9 +148,12 @@ def _validity(
     known = {c.id: c for c in reference.validity.canaries_before} if reference else None
     same = same_weights(identity, reference.identity) if reference else None
     before, after = (
-        held_against(_outcomes(events, step), known, same_weights=same)
+        held_against(
+            [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e],
+            known, same_weights=same,
+        )
         for step in ("canary", "canary_after")
-    )
+    )  # fmt: skip
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = []
     if sure(results.usable) < MIN_USABLE:
@@ -233,10 +236,6 @@ def _validity(
 def _most_in_flight(results: Results) -> float | None:
     health = [r.health for r in results.repetitions if r.health]
     return max((h.achieved_concurrency for h in health if h.achieved_concurrency), default=None)
-
-
-def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
-    return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
 
 
 def _bounded(sample: Sample, event: Event) -> Sample:

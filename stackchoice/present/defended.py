@@ -10,7 +10,7 @@ from stackchoice.choose.against import ReleaseRow
 from stackchoice.choose.case import Case
 from stackchoice.choose.decide import decided, likely_case
 from stackchoice.choose.decision import Decision
-from stackchoice.choose.defend import Bar, Defence, Tornado, defended
+from stackchoice.choose.defend import Defence, Tornado, defended
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.present import text
@@ -36,7 +36,8 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
     """Return the widest bars of a tornado around today's total, in USD a month, and its text."""
     rows, spoken = [], []
     centre = float(tornado.usd or 0)
-    for bar in _surviving(tornado)[:MOST_BARS]:
+    surviving = [b for b in tornado.bars if None not in (b.usd_at_low, b.usd_at_high)]
+    for bar in surviving[:MOST_BARS]:
         ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
         said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
         spoken.append(f"{label(bar.input)}: {said}")
@@ -69,11 +70,6 @@ def _tornado(rows: int) -> Built:
         .encode(x=alt.value(0), text="said:N"),
     )
     return Built(finish(chart, rows=rows, step=58))
-
-
-def _surviving(tornado: Tornado) -> list[Bar]:
-    """Return the bars of inputs at both ends of which the option survives."""
-    return [bar for bar in tornado.bars if None not in (bar.usd_at_low, bar.usd_at_high)]
 
 
 def shares_chart(defence: Defence) -> tuple[Chart, str]:

@@ -12,7 +12,6 @@ from stackchoice.present.kept import Kept
 from stackchoice.present.logtext import HEADINGS, MOST_SHOWN, boot_rows, boot_title, grouped
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.read.log_against import Compared
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot
 from stackchoice.why.logs import figures, kernels, ranks, refusals, samples, warnings
@@ -25,11 +24,10 @@ SAMPLE = "samples/vllm_start.log"
 
 def log_table(checked: CheckedLog) -> Section:
     """Return what a log says, boot by boot."""
+    checks = checked.checks or [[] for _ in checked.reading.boots]
     boots = [
-        (boot_title(number, boot), _told(boot, boot_rows(boot, checks)))
-        for number, (boot, checks) in enumerate(
-            zip(checked.reading.boots, _padded(checked), strict=True), 1
-        )
+        (boot_title(number, boot), _told(boot, boot_rows(boot, own)))
+        for number, (boot, own) in enumerate(zip(checked.reading.boots, checks, strict=True), 1)
     ][:MOST_SHOWN]
     return section("log", reading=checked.reading, boots=boots)
 
@@ -53,10 +51,6 @@ def _told(boot: Boot, rows: list[tuple[str, str]]) -> list[tuple[str, str, Why |
          else own.get(heading))
         for heading, text in rows
     ]  # fmt: skip
-
-
-def _padded(checked: CheckedLog) -> list[list[Compared]]:
-    return checked.checks or [[] for _ in checked.reading.boots]
 
 
 class LogPanel(Panel):

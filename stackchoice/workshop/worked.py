@@ -188,10 +188,6 @@ def _choice_quantise() -> Expected:
     return Expected("no" if enough else "yes")
 
 
-def _choice_recommended() -> Expected:
-    return Expected(decision().recommended, {"self_hosted": decision().best_self_hosted or ""})
-
-
 def _choice_difference() -> Expected:
     totals = {line.path: line.total_usd or 0 for line in decision().cost.lines}
     bare = {line.path: totals[line.path] - (line.people_usd or 0) for line in decision().cost.lines}
@@ -277,7 +273,9 @@ SOLVERS: dict[str, Callable[[], Expected]] = {
     "choice.volume": _choice_volume,
     "choice.quantise": _choice_quantise,
     "choice.engine": lambda: Expected(decision().best_self_hosted),
-    "choice.recommended": _choice_recommended,
+    "choice.recommended": lambda: Expected(
+        decision().recommended, {"self_hosted": decision().best_self_hosted or ""}
+    ),
     "choice.difference": _choice_difference,
     "choice.break_even": _choice_break_even,
     "choice.ten_percent": _choice_ten_percent,
