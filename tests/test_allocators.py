@@ -531,6 +531,7 @@ NEMOTRON_9B = {
     "mamba_num_heads": 128, "mamba_head_dim": 80, "ssm_state_size": 128, "n_groups": 8,
     "conv_kernel": 4, "dtype": "bfloat16",
 }  # fmt: skip
+NEMOTRON_32 = {**NEMOTRON_9B, "mamba_ssm_cache_dtype": "float32"}
 
 
 @pytest.mark.parametrize(
@@ -540,7 +541,12 @@ NEMOTRON_9B = {
         ("0.11.0", QWEN3_NEXT, 32 * 128 * 128 * 2, 8192 * 3 * 2, 2048),
         ("0.26.0", QWEN3_NEXT, 32 * 128 * 128 * 2, 8192 * 3 * 2, 2048),
         ("0.26.0", GRANITE_TINY, 48 * 64 * 128 * 2, (3072 + 256) * 3 * 2, 2048),
+        # no class of these releases reads the type that a config of Nemotron-H states
+        ("0.12.0", NEMOTRON_9B, 128 * 80 * 128 * 2, 12_288 * 3 * 2, 4096),
+        ("0.12.0", NEMOTRON_32, 128 * 80 * 128 * 2, 12_288 * 3 * 2, 4096),
+        ("0.13.0", NEMOTRON_32, 128 * 80 * 128 * 4, 12_288 * 3 * 2, 4096),
         ("0.19.1", NEMOTRON_9B, 128 * 80 * 128 * 2, 12_288 * 3 * 2, 4096),
+        ("0.20.0", NEMOTRON_9B, 128 * 80 * 128 * 4, 12_288 * 3 * 2, 4096),
         ("0.26.0", NEMOTRON_9B, 128 * 80 * 128 * 4, 12_288 * 3 * 2, 4096),
     ],
 )
@@ -549,9 +555,30 @@ def test_a_state_whose_type_the_config_leaves_open(release, config, state, conv,
     assert plan.attention_block_tokens == 16 * ceil((state + conv) / token / 16)
 
 
-def test_what_no_one_read_of_a_silent_config_is_unknown():
+def test_a_state_in_the_type_of_the_keys_is_unknown():
     with pytest.raises(UnknownCacheError, match="mamba2 state"):
-        vllm.plan(ask("vllm", "0.10.2", NEMOTRON_9B, kv_dtype="bf16"))
+        vllm.plan(ask("vllm", "0.10.0", NEMOTRON_9B, kv_dtype="bf16"))
+
+
+def test_a_printed_block_of_nemotron_nano_v2():
+    """672 tokens (github.com/vllm-project/vllm/issues/24280, 2025-09-04)."""
+    for release in ("0.10.1", "0.10.2"):
+        assert vllm.plan(ask("vllm", release, NEMOTRON_9B)).attention_block_tokens == 672
+
+
+def test_printed_pools_of_qwen_3_8_in_8_and_4_bits():
+    """mitchross/talos-argocd-proxmox#1995 (2026-08-16); vLLM pull 46329, 3 drafts (2026-09-19)."""
+    plain = vllm.plan(ask("vllm", "0.27.0", HYBRID, tp=2, kv_dtype="fp8",
+                          settings={"enable_prefix_caching": True}))  # fmt: skip
+    assert plain.printed_tokens(plain.pool_blocks(int(4.99 * GIB)), 131_072) == 302_921
+    for kv, block, blocks, tokens in (
+        ("fp8", 1600, 1195, 1_750_067), ("nvfp4", 2848, 1202, 2_917_565),
+    ):  # fmt: skip
+        drafting = vllm.plan(ask("vllm", "0.28.0", HYBRID, kv_dtype=kv, draft_layers=1, settings={
+            "enable_prefix_caching": True, "num_speculative_tokens": 3,
+        }))  # fmt: skip
+        assert drafting.attention_block_tokens == block
+        assert drafting.printed_tokens(blocks, 262_144) == tokens
 
 
 @pytest.mark.parametrize(("spec", "kv", "block", "padding"), [
