@@ -44,10 +44,8 @@ class Reader(NamedTuple):
 
     @property
     def errors(self) -> set[str]:
-        """Names of the errors that the docstring's section Raises promises."""
-        section = (inspect.getdoc(self.by or self.read) or "").partition("Raises\n------\n")[2]
-        section = section.partition("\n\n")[0]
-        return set(re.findall(r"\w+Error", " ".join(re.findall(r"(?m)^\S.*$", section))))
+        """Names of the errors that the docstring promises."""
+        return set(re.findall(r"\w+Error", inspect.getdoc(self.by or self.read) or ""))
 
 
 def lines(*rows: Any) -> bytes:
