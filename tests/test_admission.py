@@ -138,8 +138,10 @@ def test_a_dense_model_admits_what_counting_one_by_one_admits(data):
 
     expected = {
         "vllm": counted(pool // (16 * token), -(-context // 16)),  # blocks of 16 tokens
-        # The request table holds 2,048 for a pool below four of the longest contexts.
-        "sglang": counted(pool // token, context, most=2048),
+        # The request table holds 512 for each of the longest contexts, within 2,048 and 4,096.
+        "sglang": counted(
+            pool // token, context, most=min(max(pool // token * 512 // 2**20, 2048), 4096)
+        ),
         "llama.cpp": counted(pool, -(-context // 256) * 256 * token),  # slots padded to 256 cells
     }
     for engine, live in expected.items():
