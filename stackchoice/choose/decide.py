@@ -4,12 +4,13 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
+from stackchoice.choose.contradictions import contradictions
 from stackchoice.choose.decision import (
     Candidate,
     Decision,
@@ -32,7 +33,6 @@ from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.facts.place import no_collector
 from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
-from stackchoice.scenario.words import label
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -81,7 +81,8 @@ def _decision(case: Case) -> Decision:
     listed = options(main)
     chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
-    remarks = [*instead(main), *_contradictions(case)]
+    found = list(contradictions(case))
+    remarks = [*instead(main), *(one.text for one in found)]
     conditions = _conditions(missed, changes, chosen)
     best, site, engine = main.best, main.site, main.engine
     fit, numbers = fit_numbers(main), None
@@ -96,6 +97,7 @@ def _decision(case: Case) -> Decision:
         best_self_hosted_configuration=best.title if best else "",
         verdict=_verdict(main, conditional=bool(remarks or conditions)),
         remarks=remarks,
+        disputed=[one.inputs for one in found],
         conditions=conditions,
         options=listed,
         candidates=main.candidates,
@@ -162,40 +164,6 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.sellers", seller, facts.sellers, "sellers", "; or write any")
     for engine in scenario.team.engine_work:
         known("team.engine_work", engine, facts.engines, "engines")
-
-
-def _contradictions(case: Case) -> Iterator[str]:
-    lengths = ("workload.input_tokens", "workload.output_tokens", "workload.context_tokens")
-    sent, written, context = lengths
-    pairs = [
-        (less, more) for less, more in ((sent, context), ("workload.shared_prefix_tokens", sent))
-        if case.point.known(less, more) and case[less] > case[more]
-    ]  # fmt: skip
-    for less, more in pairs:
-        yield (
-            f"contradiction: {label(less)} is {case[less]:,}, more than {label(more)} of "
-            f"{case[more]:,}"
-        )
-    if not pairs and case.point.known(*lengths) and case[sent] + case[written] > case[context]:
-        yield (
-            f"contradiction: input and output together are {case[sent] + case[written]:,} tokens, "
-            f"more than the context of {case[context]:,}"
-        )
-    limit = case["money.can_fund_devices"]
-    for choice in case.scenario.candidates.machines:
-        if limit is not None and not choice.already_owned and choice.count > limit:
-            name = case.facts.machines[choice.id].name
-            yield (
-                f"contradiction: {choice.count} x {name} are candidates, and the input "
-                f"{label('money.can_fund_devices')!r} is {limit:g}: what takes more is out"
-            )
-    named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
-    preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)
-    if preset is not None and thinking is not None and preset.thinking != thinking:
-        yield (
-            f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
-            f"{named!r} is published for thinking {'on' if preset.thinking else 'off'}"
-        )
 
 
 def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | None) -> list[str]:
