@@ -27,8 +27,8 @@ SHIPPED = sorted(
     path.stem for path in (data_dir() / "scenarios").glob("*.yaml")
     if THIS_MACHINE not in path.read_text(encoding="utf-8")
 )  # fmt: skip
-#: Nine digits are shown, and a sum of several such numbers is off by a little more.
-CLOSE = 1e-6
+#: Five digits are shown, and a sum of several such numbers is off by a little more.
+CLOSE = 2e-4
 
 
 def worked(figures):
@@ -61,7 +61,21 @@ def test_every_shown_sum_works_out_to_the_number_beside_it(explained, name):
     lines = [(key, line) for key, why in explained[name][1].items() for line in why.sums]
     assert len(lines) > 20
     for key, line in lines:
-        assert worked(line.figures) == pytest.approx(read(line.value), rel=CLOSE), (key, line)
+        close = 0.06 if line.figures.startswith("late(") else CLOSE  # two digits are shown of it
+        assert worked(line.figures) == pytest.approx(read(line.value), rel=close), (key, line)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_figure_has_more_digits_than_mean_something(explained, name):
+    """Wholes and money apart: nobody knows a rate to nine digits."""
+    whys = explained[name][1].values()
+    texts = [x.value for why in whys for x in (*why.sums, *why.facts)]
+    texts += [part for why in whys for x in why.sums for part in x.figures.split()]
+    parted = [re.fullmatch(r"\(*([\d,]+)\.(\d+)\)*", text) for text in texts]
+    fractions = [(at[1].replace(",", ""), at[2]) for at in parted if at and at[0] != "0.000000001"]
+    assert fractions
+    for whole, rest in fractions:
+        assert len(rest) <= 2 or len(f"{whole}{rest}".lstrip("0")) <= 5, (whole, rest)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -117,7 +131,9 @@ def test_the_sums_end_in_the_numbers_of_the_decision(explained, name):
     if (shape := decision.shape) is not None and shape.peak is not None:
         found = sums(whys["peak"])
         assert found["slow end: replicas by rate"] == shape.peak.slow.by_rate
-        assert found["requests a second at the peak"] == pytest.approx(shape.peak.peak_per_s)
+        assert found["requests a second at the peak"] == pytest.approx(
+            shape.peak.peak_per_s, rel=CLOSE
+        )
 
 
 def test_the_worked_case_is_told_to_the_byte(explained):
@@ -125,8 +141,8 @@ def test_the_worked_case_is_told_to_the_byte(explained):
     live = [sums(whys[key])["live sequences"] for key in whys if key.startswith("memory:")]
     assert live == [36, 33, 41]
     (total,) = [line for line in whys["cost:managed"].sums if line.name == "together"]
-    assert total.figures == "206.4384 + 54 + 900 + 312.5"
-    assert total.value == "1,472.9384"
+    assert total.figures == "206.44 + 54 + 900 + 312.5"
+    assert total.value == "1,472.94"
     why = whys["memory:published checkpoint on the vendor's GB"]
     weights = next(fact for fact in why.facts if fact.name == "weights")
     assert (weights.value, weights.evidence) == ("55,563,006,776", "reported")
@@ -181,8 +197,8 @@ def test_a_number_that_tells_is_worth_what_the_plain_one_is_and_says_how(pair):
         return
     assert told == plain
     shown = worked(told.text(names=False))
-    # A rounded whole may sit on an edge that nine digits do not tell apart.
-    assert shown == pytest.approx(float(plain), rel=1e-5, abs=1.0)
+    # A rounded whole may sit on an edge that five digits do not tell apart.
+    assert shown == pytest.approx(float(plain), rel=1e-3, abs=1.0)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +222,9 @@ def test_what_is_not_known_says_unknown_and_a_never_says_never():
     assert work.facts[0].value == "unknown"
     assert work.why("a", "b").evidence == "computed"
     assert figure(1234567.25) == "1,234,567.25"
-    assert figure(0.000123456789) == "0.000123456789"
+    assert figure(0.000123456789) == "0.00012346"
+    assert figure(1.94153702) == "1.9415"
+    assert figure(18385.6346) == "18,385.63"
     assert figure(Decimal("23239452259.8")) == "23,239,452,260"
     assert figure(999_999_999.99) == "1,000,000,000"
     assert figure(0.9999999999) == "1"

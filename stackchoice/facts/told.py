@@ -19,8 +19,14 @@ from stackchoice.facts.datum import Datum, Evidence, Record, weakest
 #: How tightly an operation binds; what binds less is put in brackets.
 BINDS = {"+": 1, "-": 1, "×": 2, "/": 2, "neg": 3, "^": 4}
 ATOM = 5
-#: Figures of a sum that are shown: enough to work it out again.
-DIGITS = 9
+ROUNDING = ("floor", "ceil")
+#: Digits that a figure is shown with, and decimals at least, so that money is told to the cent:
+#: enough to work a sum out again but for the last of them.
+DIGITS, DECIMALS = 5, 2
+#: Beside so many digits before the point decimals say nothing, of money neither.
+LONG = 9
+#: Digits of what a function of several figures gives, which carries their rounding on.
+CALLED_DIGITS = 2
 
 
 class Cited(Record):
@@ -148,7 +154,7 @@ class Told:
         return self._rounded("floor", math.floor)
 
     def _rounded(self, name: str, rounding: Callable[[Any], int]) -> Told:
-        if self.op in ("floor", "ceil") or isinstance(self.value, int):
+        if self.op in ROUNDING or isinstance(self.value, int):
             return self
         return Told(rounding(self.value), "", name, (self,))
 
@@ -214,8 +220,10 @@ class Working:
         value = _value(told)
         if isinstance(told, Told) and told.op:
             formula, figures = told.text(names=True), told.text(names=False)
+            plain = told.op in BINDS or told.op in ROUNDING
+            text = shown(value) if plain else figure(value, CALLED_DIGITS)
             self.sums.append(
-                Sum(name=name, formula=formula, figures=figures, value=shown(value), unit=unit)
+                Sum(name=name, formula=formula, figures=figures, value=text, unit=unit)
             )
         return Told(value, called or name)
 
@@ -230,12 +238,12 @@ class Working:
         )  # fmt: skip
 
 
-def figure(value: Any) -> str:
-    """Return a number with enough digits to work with it again, and separators."""
+def figure(value: Any, digits: int = DIGITS) -> str:
+    """Return a number with the digits that mean something, and separators."""
     if isinstance(value, int) or value == int(value):
         return f"{value:,.0f}"
     whole = len(str(abs(int(value)))) if abs(value) >= 1 else math.floor(math.log10(abs(value))) + 1
-    text = f"{value:,.{max(0, DIGITS - whole)}f}"
+    text = f"{value:,.{max(0, digits - whole, min(DECIMALS, LONG - whole))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
