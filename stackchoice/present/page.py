@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from stackchoice.facts import Facts, load_facts, told
+from stackchoice.facts import Facts, figures, load_facts
 from stackchoice.facts.told import Why
 from stackchoice.load.untrusted import visible
 from stackchoice.present import text
@@ -139,7 +139,7 @@ def environment() -> Environment:
         "label": label,
         "known_count": lambda value: text.UNKNOWN if value is None else value,
         "engine_name": engine_name,
-        "figure_cell": lambda value: told.shown(value) if value == value else "",
+        "figure_cell": lambda value: figures.shown(value) if value == value else "",
     }
     env.globals |= {"why": no_reasons, "why_html": why_html}
     return env

@@ -5,8 +5,9 @@ from itertools import islice
 from typing import Any
 
 from stackchoice.facts.datum import Evidence, Source
+from stackchoice.facts.figures import shown
 from stackchoice.facts.names import counted
-from stackchoice.facts.told import Cited, Why, shown
+from stackchoice.facts.told import Cited, Why
 from stackchoice.read.log_patterns import LinePattern, LogLanguage
 from stackchoice.read.log_records import Boot, Found
 

@@ -12,7 +12,8 @@ from stackchoice.choose.money import paths_at
 from stackchoice.choose.risks import Paths, exit_usd, spare_usd
 from stackchoice.choose.turning import turns_asked
 from stackchoice.cost import decimal
-from stackchoice.facts.told import Working, shown
+from stackchoice.facts.figures import shown
+from stackchoice.facts.told import Working
 from stackchoice.scenario.words import SWITCH
 from stackchoice.why.case import Decided, Whys
 from stackchoice.why.money import priced_purchase, recommendation, told_months
