@@ -90,7 +90,7 @@ def test_a_sum_shows_the_digits_that_its_figures_give():
     gap = work.step("gap", (dear - cheap) / dear)
     assert (work.sums[0].figures, work.sums[0].value) == ("(2.2106 - 2.1623) / 2.2106", "0.0218")
     work.step("twice", gap * 2)
-    assert (work.sums[1].figures, work.sums[1].value) == ("0.0218 × 2", "0.0436")
+    assert (work.sums[1].figures, work.sums[1].value) == ("0.0218 × 2", "0.044")
     close = work.fact("close", 2.2106225)
     work.step("edge", (dear - close) * 1_000_000)
     assert work.sums[2].figures == "(2.210623 - 2.2106225) × 1,000,000"
@@ -413,7 +413,7 @@ def test_spares_exits_and_turning_points_are_told_with_the_sums_that_gave_them(e
 @pytest.mark.parametrize("name", SHIPPED)
 def test_each_flip_is_told_by_the_ways_that_survive_there(explained, name):
     decision, whys = explained[name]
-    moved = [flip for flip in decision.flips if flip.at is not None]
+    moved = [flip for flip in decision.flips if flip.to_option is not None]
     for flip in moved:
         why = whys[f"flip:{flip.text}"]
         assert why.notes[0].startswith(f"deciding there gives {flip.to_option}")

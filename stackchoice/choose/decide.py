@@ -131,15 +131,23 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
         When the scenario names a model, artifact, machine or seller the facts do not have.
     """
     scenario = with_preset(scenario, facts)
-    _check_names(scenario, facts)
+    check_names(scenario, facts, scenario.name)
+    here = any(machine.id == THIS_MACHINE for machine in scenario.candidates.machines)
+    if here and THIS_MACHINE not in facts.machines:
+        raise ScenarioError(
+            f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
+            "use facts = with_machine(facts, probe) before decide"
+        )
     return Case(scenario, facts, likely_point(scenario, facts))
 
 
-def _check_names(scenario: Scenario, facts: Facts) -> None:
+def check_names(scenario: Scenario, facts: Facts, where: str) -> None:
+    """Raise a ScenarioError, headed by ``where``, where the facts lack a name of the scenario."""
+
     def known(what: str, name: str, names: Iterable[str], kind: str = "", other: str = "") -> None:
         if name not in names:
             raise ScenarioError(
-                f"{scenario.name}: {what} {name!r} is not in the fact base; "
+                f"{where}: {what} {name!r} is not in the fact base; "
                 f"{known_names(name, names, kind)}{other}"
             )
 
@@ -151,12 +159,7 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         presets = facts.models[scenario.model.id].sampling_presets
         known("workload.sampling_preset", preset, presets)
     for machine in scenario.candidates.machines:
-        if machine.id == THIS_MACHINE and machine.id not in facts.machines:
-            raise ScenarioError(
-                f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
-                "use facts = with_machine(facts, probe) before decide"
-            )
-        known("candidates.machines", machine.id, facts.machines, "machines")
+        known("candidates.machines", machine.id, (*facts.machines, THIS_MACHINE), "machines")
         link = machine.interconnect
         if link and not any(names_link(link, one) for one in facts.links.values()):
             known("candidates.machines.interconnect", link, facts.links, "links")

@@ -8,9 +8,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from stackchoice.facts import load_facts
 from stackchoice.facts.datum import is_future, last_day
 from stackchoice.scenario.words import SWITCH
 
+#: What an option is called that no engine stands behind.
+OPTIONS = {"managed": "managed endpoint"}
 GB = 10**9
 GIB = 2**30
 UNKNOWN = "unknown"
@@ -40,6 +43,12 @@ CANARIES = {
 
 #: A fact older than this is flagged as old.
 OLD_AFTER_DAYS = 365
+
+
+def engine_name(engine_id: str) -> str:
+    """Return the name people know an engine by; an id without an engine stays as it is."""
+    engines = load_facts().engines
+    return engines[engine_id].name if engine_id in engines else OPTIONS.get(engine_id, engine_id)
 
 
 def number(value: Any, unit: str = "") -> str:
