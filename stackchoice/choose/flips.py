@@ -54,9 +54,10 @@ def flips(main: Answer) -> list[Flip]:
         for path, both in ranges.items()
         for flip in range_flips(ask, inputs[path], base, path, both)
     ]
-    for path in SWITCHES:
-        if path not in ranges and case[path] is not None:
-            found.append(_switch_flip(ask, inputs[path], base, path))
+    found += [
+        _switch_flip(ask, inputs[path], base, path)
+        for path in SWITCHES if path not in ranges and case[path] is not None
+    ]  # fmt: skip
     return [*found, *_people_flips(main)]
 
 
@@ -195,7 +196,7 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
 
 
 def against_managed(facts: Facts) -> dict[str, float]:
-    """Return the work on each path at the end of its range that speaks against buying, where all are known."""
+    """Return the work on each path at the end that speaks against buying; of all or none."""
     assumed = facts.assumptions
     most = {key: getattr(assumed[key].datum, end) for key, end in AGAINST_MANAGED.items()}
     return {} if None in most.values() else most

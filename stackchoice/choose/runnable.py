@@ -17,7 +17,8 @@ from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
 from stackchoice.facts.figures import shown
 from stackchoice.facts.load import Facts
-from stackchoice.facts.records import Engine, LaunchForm, Offer, Seller
+from stackchoice.facts.prices import Offer, Seller
+from stackchoice.facts.records import Engine, LaunchForm
 from stackchoice.fit.admission import launch
 from stackchoice.fit.workspace import said
 from stackchoice.workload import NEEDS

@@ -1,13 +1,11 @@
 """What a passport warns of: what the server said, refused or did not give."""
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity
-from stackchoice.confirm.results import (
-    MAX_CACHED_SHARE,
-    Results,
-)
-from stackchoice.confirm.serverinfo import ServerInfo
+from stackchoice.confirm.protocol import length_asked
+from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
 from stackchoice.facts.datum import sure
 from stackchoice.facts.values import count_of
 from stackchoice.load.journal import Event
@@ -24,7 +22,7 @@ def not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> l
     """Say what the plan asked of the server and did not get."""
     emptied = emptied_by(events)
     said = [f"cold: {emptied.text}"] if emptied and emptied.proven is not True else []
-    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
+    asked = length_asked(events)
     if asked and not asked["asked"]:
         said.append(f"answers of one length: {asked['text']}; lengths are as they fell")
     elif asked:

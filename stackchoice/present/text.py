@@ -10,12 +10,11 @@ from typing import Any
 
 from stackchoice.facts import load_facts
 from stackchoice.facts.datum import is_future, last_day
+from stackchoice.fit.memory import GB, GIB
 from stackchoice.scenario.words import SWITCH
 
 #: What an option is called that no engine stands behind.
 OPTIONS = {"managed": "managed endpoint"}
-GB = 10**9
-GIB = 2**30
 UNKNOWN = "unknown"
 
 #: What each evidence class means, in the order in which a report lists them.
