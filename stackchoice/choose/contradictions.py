@@ -1,10 +1,12 @@
-"""Inputs of one scenario that cannot all be meant, and which they are."""
+"""Inputs of one scenario that cannot all be meant, and those that nobody gave."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stackchoice.choose.case import Case
 from stackchoice.choose.checks import FUND
+from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.scenario import scenario_inputs
 from stackchoice.scenario.words import label
 
 SENT, WRITTEN, CONTEXT = (f"workload.{name}_tokens" for name in ("input", "output", "context"))
@@ -22,6 +24,38 @@ def contradictions(case: Case) -> Iterator[Contradiction]:
     """Yield what disagrees at a point: lengths, what can be funded, a preset of sampling."""
     for text, *inputs in (*_lengths(case), *_funds(case), *_sampling(case)):
         yield Contradiction(f"contradiction: {text}", tuple(inputs))
+
+
+def unknowns(case: Case, changes: list[Flip]) -> list[UnknownInput]:
+    """Name every input nobody gave, and whether finding it could change or give an answer."""
+    asked = _asked(case)
+    matters = {flip.input: flip for flip in changes if flip.to_option is not None}
+    moved = {flip.input for flip in changes}
+    found = []
+    for path, item in scenario_inputs(case.scenario).items():
+        if item.known:
+            continue
+        if path in matters:
+            text = matters[path].text
+        elif path in asked:
+            text = f"{label(path)}: not known, so {asked[path]}"
+        elif path in moved:
+            text = "no value in its assumed range changes the answer"
+        else:
+            text = "not given, so nothing was eliminated or sized by it"
+        worth = path in matters or path in asked
+        found.append(UnknownInput(input=path, worth_finding=worth, text=text))
+    return found
+
+
+def _asked(case: Case) -> dict[str, str]:
+    """Return what is unknown as long as an input is, where somebody is to be served."""
+    if case.scenario.workload.purpose != "serving":
+        return {}
+    month = "the tokens of a month are unknown, and what they cost at a managed endpoint"
+    room = "how many sequences the memory holds is unknown"
+    context = {"workload.context_tokens": room} if case.flow.context_tokens is None else {}
+    return {**dict.fromkeys(case.flow.missing, month), **context}
 
 
 def _lengths(case: Case) -> Iterator[tuple[str, ...]]:

@@ -10,9 +10,9 @@ from contextlib import closing
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
-from stackchoice.choose.contradictions import contradictions
+from stackchoice.choose.contradictions import contradictions, unknowns
 from stackchoice.choose.decision import Candidate, Decision, Flip, Option
-from stackchoice.choose.flips import flips, unknowns
+from stackchoice.choose.flips import flips
 from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
@@ -104,7 +104,7 @@ def _decision(case: Case) -> Decision:
         ops=main.ops,
         cost=marked(cost, listed),
         flips=changes,
-        unknowns=unknowns(case.scenario, changes),
+        unknowns=unknowns(case, changes),
         runnable=runnables(main),
         plan=plan(main, changes),
         board=board(main, cost),

@@ -10,11 +10,11 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.choose.decision import Flip
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.load import Facts
-from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
+from stackchoice.scenario import Known, Point, ends
 from stackchoice.scenario.words import label
 
 #: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
@@ -64,24 +64,6 @@ def flips(main: Answer) -> list[Flip]:
 def asker(case: Case) -> Ask:
     """Return what answers with one input moved."""
     return lambda path, value: outcome(answer(case.moved({path: value})))
-
-
-def unknowns(scenario: Scenario, changes: list[Flip]) -> list[UnknownInput]:
-    """Name every input nobody gave, and whether finding it could change the answer."""
-    matters = {flip.input: flip for flip in changes if flip.to_option is not None}
-    moved = {flip.input for flip in changes}
-    found = []
-    for path, item in scenario_inputs(scenario).items():
-        if item.known:
-            continue
-        if path in matters:
-            text = matters[path].text
-        elif path in moved:
-            text = "no value in its assumed range changes the answer"
-        else:
-            text = "not given, so nothing was eliminated or sized by it"
-        found.append(UnknownInput(input=path, worth_finding=path in matters, text=text))
-    return found
 
 
 def swept(case: Case) -> dict[str, tuple[Any, Any]]:
