@@ -426,3 +426,11 @@ def test_a_book_value_is_worked_out_by_hand(explained):
     """48,000 USD and 3,900 for installation, a fifth left after 48 of 48 months."""
     _, whys = explained["json-chat"]
     assert sums(whys["exit:owned"])["leaving"] == 15_000 + 51_900 - (48_000 * 0.8 + 3_900)
+
+
+def test_a_single_user_pays_nobody_for_setting_up_a_seller_either_way(explained):
+    """What costs nothing to begin with costs nothing as the way out of one's own machine."""
+    decision, whys = explained["apple-one-user"]
+    (way,) = [way for way in decision.cost.exits if way.path == "owned"]
+    assert way.usd == 0
+    assert "the single user is the operator" in whys["exit:owned"].facts[0].note

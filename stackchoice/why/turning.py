@@ -5,12 +5,14 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import answer
+from stackchoice.choose.buying import alone
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip
 from stackchoice.choose.flips import PEOPLE, against_managed, flips, swept
-from stackchoice.choose.risks import exit_usd, spare_usd
+from stackchoice.choose.risks import exit_usd, spare_usd, way_out
 from stackchoice.choose.turning import turns_asked
 from stackchoice.cost import decimal
+from stackchoice.facts.datum import Evidence
 from stackchoice.facts.figures import shown
 from stackchoice.facts.told import Working
 from stackchoice.scenario.words import SWITCH
@@ -91,7 +93,12 @@ def exits(at: Decided) -> Whys:
     for path in paths.lines:
         work = Working()
         bought = paths.purchase
-        names = [f"implementation_usd_{'rented' if path == 'managed' else 'managed'}"]
+        names, other = [], way_out(path)
+        if alone(at.case, other, paths.site):
+            work.fact("setting up another path", 0, "USD once", evidence=Evidence.ASSUMED,
+                      note="the single user is the operator")  # fmt: skip
+        else:
+            names.append(f"implementation_usd_{other}")
         months = decimal(at.case["money.horizon_months"])
         told = paths
         if path == "owned" and bought and not paths.site.choice.already_owned:
