@@ -300,7 +300,8 @@ class TestSglang:
         2.58 and 0.10 GiB of states with a padding slot, 1.05 for drafts, 1.37 of keys in 8 bits.
         """
         flash = {
-            **HYBRID, "architectures": ["Qwen4ExpForConditionalGeneration"], "num_hidden_layers": 48,
+            **HYBRID, "num_hidden_layers": 48,
+            "architectures": ["Qwen4ExpForConditionalGeneration"],
             "num_key_value_heads": 2, "hidden_size": 2560, "mamba_ssm_dtype": "bfloat16",
             "indexer_kv_heads": 1, "indexer_head_dim": 128, "indexer_budget": 2048,
             "indexer_compress_ratio": 4,
