@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from stackchoice import decide, dump_scenario, load_facts, load_scenario, save_scenario
+from stackchoice.cases import load_case
 from stackchoice.choose.quantiles import assumed_ranges
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, data_dir
 from stackchoice.present.fields import FIELDS
+from stackchoice.present.render import render_report
 from stackchoice.scenario import Input, ends, likely_point, parse_scenario, scenario_inputs
 from stackchoice.scenario.words import LABELS
 
@@ -193,3 +195,15 @@ def test_what_is_allowed_may_be_a_list_or_not_known(key, changed, facts):
         assert any("in which regions" in text or "which licences" in text for text in asked)
     with pytest.raises(ScenarioError, match=r"'EU' is no list; write one, such as \[EU\]"):
         changed("json-chat", **{path: "EU"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("id: h100_sxm", "id: h100_smx"), ("Qwen3.8-27B", "Qwen3.8-72B")]
+)
+def test_a_name_that_the_facts_lack_is_told_with_the_file_it_stands_in(tmp_path, old, new):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace(old, new), encoding="utf-8")
+    for load in (load_case, lambda path: render_report(path, [tmp_path / "x.md"])):
+        with pytest.raises(ScenarioError, match="did you mean") as told:
+            load(path)
+        assert str(told.value).startswith(f"{path}: ")
