@@ -8,7 +8,7 @@ from stackchoice.facts import Facts, load_facts
 from stackchoice.facts.datum import Record
 from stackchoice.facts.names import artifact_named, engine_named, named
 from stackchoice.facts.records import Artifact, Machine, Model, WeightPart
-from stackchoice.fit.path import KernelPath, artifact_parts, paths
+from stackchoice.fit.path import KernelPath, artifact_parts, first_quantised, paths
 from stackchoice.fit.path.chips import chip_of
 from stackchoice.fit.path.meaning import Alternative, Meaning, alternatives, meanings
 from stackchoice.fit.path.support import Feature, caught_up, loads_there
@@ -49,10 +49,7 @@ class ModelWall(Record):
 def split_release(text: str, facts: Facts) -> tuple[str, str | None]:
     """Read ``vllm`` or ``vllm==0.26.0``.
 
-    Raises
-    ------
-    InputError
-        When the engine is not in the fact base, or the release no number or day.
+    InputError when the engine is not in the fact base, or the release no number or day.
     """
     name, given, release = text.partition("==")
     engine = engine_named(name, facts)
@@ -195,7 +192,7 @@ def _parts(
             )
         return *_on_disk(Path(model), found, facts), weight_parts(found, facts)
     known = named("model", model, facts.models, ", or give the path of its files")
-    chosen = _first_quantised(known, facts) if artifact is None else artifact_named(artifact, known)
+    chosen = first_quantised(known, facts) if artifact is None else artifact_named(artifact, known)
     return known, chosen, artifact_parts(known, chosen, facts)
 
 
@@ -204,12 +201,3 @@ def _on_disk(path: Path, found: Inspection, facts: Facts) -> tuple[Model, Artifa
     known = config_model(path.name, config)
     form = found.format if found.format in ("gguf", "mlx") else "safetensors"
     return known, known.artifacts[0].model_copy(update={"format": form})
-
-
-def _first_quantised(model: Model, facts: Facts) -> Artifact:
-    """Return the first artifact whose parts are known to be quantised, else the first."""
-    for artifact in model.artifacts:
-        parts = artifact_parts(model, artifact, facts)
-        if any(facts.encodings[p.encoding].quantised for p in parts):
-            return artifact
-    return model.artifacts[0]

@@ -1,6 +1,7 @@
 """Where the notebooks are: in a checkout they are edited in place, else copied out first."""
 
 import os
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def trust_shipped(folder: Path, data_dir: str | None = None) -> None:
     from nbformat.sign import NotebookNotary
 
     kept = data_dir or jupyter_data_dir()
-    with suppress(OSError):
+    with suppress(OSError, sqlite3.Error):  # locked by another JupyterLab, say
         Path(kept).mkdir(parents=True, exist_ok=True)
         notary = NotebookNotary(data_dir=kept)
         for shipped in (notebooks_dir() / "workshop" / "solutions").glob("*.ipynb"):

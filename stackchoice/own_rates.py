@@ -21,10 +21,7 @@ def own_rates(path: Path | str) -> list[MeasuredRate]:
 
     A passport counts as one rate of each phase, the median of its requests.
 
-    Raises
-    ------
-    InputError, PassportError
-        With file, line, value, reason and fix.
+    InputError, PassportError with file, line, value, reason and fix.
     """
     path = Path(path)
     return _passport(path) if path.suffix == ".json" else _table(path)

@@ -42,10 +42,7 @@ def find(name: str | Path) -> Path:
 def load_arms(names: Sequence[str | Path]) -> list[Passport]:
     """Load passports; a result file of another harness is taken in as what it says.
 
-    Raises
-    ------
-    PassportError, InputError
-        When a file is missing, broken, or of no known harness.
+    PassportError, InputError when a file is missing, broken, or of no known harness.
     """
     arms: list[Passport] = []
     for name in names:
@@ -93,10 +90,7 @@ def compare_files(
 def read_slo(text: str) -> Slo | None:
     """Read an objective; None when empty.
 
-    Raises
-    ------
-    InputError
-        When a name or a number is none.
+    InputError when a name or a number is none.
     """
     if not text:
         return None
@@ -121,11 +115,8 @@ def import_file(
 ) -> list[tuple[Passport, Path]]:  # fmt: skip
     """Take in a result file and write its passports beside it, or into ``out``.
 
-    Raises
-    ------
-    PassportError, InputError
-        When the file cannot be read or written, or is of no known harness, or a passport is there
-        already and ``replace`` was not said: then none is written.
+    PassportError, InputError when the file cannot be read or written, or is of no known harness, or
+    a passport is there already and ``replace`` was not said: then none is written.
     """
     found = import_results(path, arm=arm, declared=read_declared(declare))
     stem, several = path.stem, len(found) > 1

@@ -127,10 +127,8 @@ def check_weights(weights_gb: float | None) -> None:
 def model_of_config(path: Path, weights_gb: float | None = None) -> Model:
     """Return a model that is only a ``config.json``: its layers known, its parameters not.
 
-    Raises
-    ------
-    CheckpointError, InputError, UnknownCacheError, ConfigError
-        When the file cannot be read or is no config.
+    CheckpointError, InputError, UnknownCacheError, ConfigError when the file cannot be read or is
+    no config.
     """
     config = parse_json(read_bytes(path, MAX_CONFIG_BYTES), path, "config.json")
     return config_model(path.name, config, weights_gb)

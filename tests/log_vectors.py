@@ -486,4 +486,26 @@ load_tensors: offloaded 1/1 layers to GPU
     ("an AMD chip is no compute capability", "ollama",
      """time=x source=types.go:42 msg="inference compute" id=0 library=rocm variant="" compute=gfx1100 driver=6.3 name=1002:744c total="24.0 GiB" available="23.9 GiB"
 """, {"compute_capability": "gfx1100"}, []),
+    ("the lines of vLLM 0.33.0 on a CPU, v1/worker/cpu_worker.py and kv_cache_utils.py", "vllm",
+     """(APIServer pid=1) INFO 11-01 10:00:00 [api_server.py:1] vLLM API server version 0.33.0
+(EngineCore pid=9) INFO 11-01 10:00:10 [cpu_worker.py:240] Auto set (12.50/62.71) GiB for KV cache on node 0, with 57.69 GiB requested memory for the worker. 3.20 GiB memory was consumed by non-kv usages.
+(EngineCore pid=9) INFO 11-01 10:00:11 [kv_cache_utils.py:1707] CPU KV cache size: 116,992 tokens, Maximum concurrency for 4,096 tokens per request: 28.56x
+""", {"memory_for_cache_gib": 12.5, "pool_tokens": 116992, "max_concurrency": 28.56}, []),
+    (V + "issues/19693", "vllm",
+     """INFO 06-16 07:20:26 [api_server.py:1287] vLLM API server version 0.9.1
+WARNING 06-16 07:20:32 [config.py:931] bitsandbytes quantization is not fully optimized yet. The speed can be slower than non-quantized models.
+""", {"engine_version": "0.9.1"}, ["unoptimised_kernel"]),
+    ("https://github.com/noonghunna/club-3090/issues/1261 (states of the target after two pools)",
+     "sglang",
+     """[2026-09-12 00:22:48 TP0] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, K size: 3.46 GB, V size: 3.46 GB
+[2026-09-12 00:22:48 TP0] Memory pool end. avail mem=8.40 GB
+[2026-09-12 00:22:48 TP0] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, K size: 1.08 GB, V size: 1.08 GB
+[2026-09-12 00:22:48 TP0] Memory pool end. avail mem=6.23 GB
+[2026-09-12 00:22:49 TP0] GDN kernel dispatcher: decode=TritonGDNKernel, extend=TritonGDNKernel, verify=TritonGDNKernel packed_decode=True
+""", {"pool_tokens": 454112, "k_gib": 3.46, "draft_k_gib": 1.08,
+      "gdn_kernel": "TritonGDNKernel"}, []),
+    (O + "issues/12283", "ollama",
+     """Sep 14 13:53:12 jetson-thor ollama[3778]:   Device 0: NVIDIA Thor, compute capability 11.0, VMM: yes, ID: GPU-a7c66ad2-6dbb-0ab8-c1a2-37ba6dba3600
+Sep 14 13:53:12 jetson-thor ollama[3778]: time=2025-09-14T13:53:12.303+02:00 level=INFO source=runner.go:1173 msg=load request="{Operation:alloc LoraPath:[] Parallel:1 BatchSize:512 FlashAttention:true KvSize:12472 KvCacheType: NumThreads:14 GPULayers:37[ID:GPU-a7c66ad2-6dbb-0ab8-c1a2-37ba6dba3600 Layers:37(0..36)] MultiUserCache:false ProjectorPath: MainGPU:0 UseMmap:false}"
+""", {"device_name": "NVIDIA Thor", "n_ctx": 12472, "offloaded_layers": 37, "k_type": None}, []),
 ]  # fmt: skip

@@ -19,7 +19,7 @@ QUOTIENT = ("max", "mlx-lm", "transformers", "tensorrt-llm")
         ("vllm", {"enable_prefix_caching": False}, 34, 32),
         ("vllm", {}, 28, 26),
         ("sglang", {}, 15, 14),
-        ("sglang", {"disable_radix_cache": True}, 24, 22),
+        ("sglang", {"disable_radix_cache": True}, 24, 23),
         ("llama.cpp", {}, 36, 33),
         ("max", {}, 40, 38),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts import load_facts
-from stackchoice.fit.admission import admit, launch
+from stackchoice.fit.admission import admit, launch, with_device
 from stackchoice.fit.allocators import llamacpp, quotient, sglang, vllm
 from stackchoice.fit.allocators.packed import common_size
 from stackchoice.fit.release import read_release
@@ -31,6 +31,8 @@ HYBRID = {
     **MOE_HYBRID, "num_hidden_layers": 64, "num_attention_heads": 24, "num_key_value_heads": 4,
     "hidden_size": 5120, "linear_num_value_heads": 48,
 }  # fmt: skip
+OF_QWEN = {**HYBRID, "architectures": ["Qwen3_5ForConditionalGeneration"]}
+QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
 GEMMA_31B = {
     "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
     "num_global_key_value_heads": 4, "global_head_dim": 512, "hidden_size": 5376,
@@ -211,14 +213,70 @@ class TestVllmLayout:
 class TestSglang:
     def test_slots_by_strategy(self):
         slots = {
-            name: sglang.slots_per_request(ask("sglang", None, HYBRID, settings=settings))
+            name: sglang.slots_per_request(ask("sglang", None, OF_QWEN, settings=settings))
             for name, settings in {
                 "default": {}, "lazy": {"mamba_scheduler_strategy": "extra_buffer_lazy"},
-                "none": {"mamba_scheduler_strategy": "no_buffer"},
+                "none": {"mamba_radix_cache_strategy": "no_buffer"},
                 "off": {"disable_radix_cache": True},
+                "alone": {"disable_overlap_schedule": True},
+                "alone, extra": {"disable_overlap_schedule": True, "page_size": 64},
             }.items()
         }  # fmt: skip
-        assert slots == {"default": 5, "lazy": 4, "none": 3, "off": 1}
+        assert slots == {"default": 5, "lazy": 4, "none": 3, "off": 1, "alone": 3,
+                         "alone, extra": 4}  # fmt: skip
+
+    @pytest.mark.parametrize(("release", "name", "slots"), [
+        ("0.5.13", "Qwen3_5ForConditionalGeneration", 3),
+        ("0.5.14", "Qwen3_5ForConditionalGeneration", 5),
+        ("0.5.15", "KimiLinearForCausalLM", 3), ("0.5.16", "KimiLinearForCausalLM", 5),
+        ("0.5.23", "Lfm2ForCausalLM", 3),
+    ])  # fmt: skip
+    def test_the_strategy_goes_by_class_and_release(self, release, name, slots):
+        """As the wheels of these releases resolve ``auto``."""
+        asked = ask("sglang", release, {**HYBRID, "architectures": [name]})
+        assert sglang.slots_per_request(asked) == slots
+        with pytest.raises(UnknownRuleError, match="architectures"):
+            sglang.slots_per_request(ask("sglang", release, HYBRID))
+
+    def test_states_beside_drafts_as_one_rig_printed_them(self):
+        """Qwen3.8-27B on two RTX 3090, four drafted tokens, two requests (club-3090, SGLANG.md).
+
+        Pinned to 20 slots the pool was 548,520 tokens; left alone, 63 slots and 451,633 tokens.
+        """
+        drafts = {"speculative_num_draft_tokens": 5, "max_running_requests": 2}
+
+        def pools(memory, **settings):
+            return sglang.pools(ask(
+                "sglang", "0.5.21", QWEN, kv_dtype="fp8", tp=2, draft_layers=1,
+                settings={"mamba_ssm_dtype": "bfloat16", **drafts, **settings},
+            ), memory)  # fmt: skip
+
+        state = ask("sglang", "0.5.21", QWEN, tp=2, settings={"mamba_ssm_dtype": "bfloat16"})
+        slot = state.own_layout.state_bytes_per_sequence
+        memory = 548_520 * 17 * 1024 + (21 + 3 * 5) * slot  # and a padding slot in both
+        assert pools(memory, max_mamba_cache_size=20).tokens == 548_520
+        assert (pools(memory).slots, pools(memory).tokens) == (63, 451_633)
+
+    @pytest.mark.parametrize(("slots", "running"), [(40, 8), (33, 6), (21, 4), (8, 1)])
+    def test_slots_bound_the_requests_that_draft(self, slots, running):
+        """Printed limits (club-3090 issue 1319; jpezzulli/sglang-rtxpro6000 issue 5)."""
+        asked = ask("sglang", "0.5.19", QWEN, kv_dtype="fp8", settings={
+            "max_mamba_cache_size": slots, "speculative_num_steps": 3, "max_running_requests": 8,
+        })  # fmt: skip
+        assert sglang.pools(asked, 60 * GIB).live(1024) == running
+
+    def test_older_releases_took_the_drafts_of_all_requests_first(self):
+        """0.5.12: 48 requests of four tokens each before anything else, and no padding slot."""
+        old = ask("sglang", "0.5.12", QWEN, settings={"num_speculative_tokens": 3})
+        slot = old.own_layout.state_bytes_per_sequence
+        found = sglang.pools(old, 80 * GIB)
+        assert found.slots == int((80 * GIB - 48 * 4 * slot) * 0.9 / 1.9 / slot)
+        assert found.tokens == (80 * GIB - (48 * 4 + found.slots) * slot) // (64 * 1024)
+
+    def test_without_reuse_each_request_that_may_run_has_one_slot(self):
+        asked = ask("sglang", None, QWEN, settings={"disable_radix_cache": True,
+                                                    "max_running_requests": 48})  # fmt: skip
+        assert sglang.pools(asked, 40 * GIB).slots == 48
 
     def test_a_balanced_ratio_without_reuse_loses_one_to_the_padding_slot(self):
         asked = ask("sglang", None, HYBRID, kv_dtype="bf16", settings={
@@ -235,6 +293,36 @@ class TestSglang:
         }  # fmt: skip
         found = sglang.pools(ask("sglang", None, glm, kv_dtype="bf16", tp=8), int(29.32 * GIB))
         assert found.tokens == 314_304
+
+    def test_pooled_index_keys_beside_states(self):
+        """Qwen3.8-Flash-Next with MTP: 48 slots, 4 requests, 240,128 tokens (SGLang of 2026-09-15).
+
+        2.58 and 0.10 GiB of states with a padding slot, 1.05 for drafts, 1.37 of keys in 8 bits.
+        """
+        flash = {
+            **HYBRID, "num_hidden_layers": 48,
+            "architectures": ["Qwen4ExpForConditionalGeneration"],
+            "num_key_value_heads": 2, "hidden_size": 2560, "mamba_ssm_dtype": "bfloat16",
+            "indexer_kv_heads": 1, "indexer_head_dim": 128, "indexer_budget": 2048,
+            "indexer_compress_ratio": 4,
+        }  # fmt: skip
+        drafts = {"num_speculative_tokens": 3, "max_running_requests": 4, "page_size": 64}
+
+        def asked(release, kv="fp8"):
+            return ask("sglang", release, flash, kv_dtype=kv, draft_layers=1,
+                       settings={**drafts, "max_mamba_cache_size": 48})  # fmt: skip
+
+        slot = asked("0.5.23").own_layout.state_bytes_per_sequence
+        assert 49 * slot / GIB == pytest.approx(2.58 + 0.10, abs=2 * HALF_STEP)
+        assert 5 * 4 * slot / GIB == pytest.approx(1.05 + 0.02, abs=0.03)  # windows are shared
+        key = 12 * 2 * 256
+        assert 240_128 * key / GIB == pytest.approx(1.37, abs=HALF_STEP)
+        token = 13 * (2 * 2 * 256 + 128 * 2 // 4)
+        memory = (49 + 5 * 4) * slot + 240_128 * token
+        found = sglang.pools(asked("0.5.23"), memory)
+        assert (found.tokens, found.slots_per_request) == (240_128, 5)
+        with pytest.raises(UnknownRuleError, match="index keys"):
+            sglang.pools(asked("0.5.22"), memory)
 
     def test_windows_get_a_fixed_share(self):
         pools = sglang.pools(ask("sglang", None, {**GPT_OSS, **OF_GPT_OSS}), 10 * GIB)
@@ -563,9 +651,6 @@ def test_a_card_of_70_gib_asks_for_more_requests():
     assert found == {"h100_sxm": 969, "a100_80_sxm": None}
 
 
-QWEN = load_facts().models["Qwen/Qwen3.8-27B"].config.value
-
-
 @pytest.mark.parametrize(("spec", "kv", "layout"), [
     # syv-ai/qwen38-27b-rtx3090 issue 102, states in bf16 and eight-bit keys with a scale a head
     ({"num_speculative_tokens": 15, "mamba_ssm_cache_dtype": "bfloat16"}, None, (480, 1.27)),
@@ -611,7 +696,7 @@ def test_states_beside_drafts_are_unknown_where_nobody_read_them():
     granite = facts.models["ibm-granite/granite-4.0-h-small"].config.value
     for engine, release, config in (
         ("llama.cpp", "b9000", QWEN), ("llama.cpp", None, granite), ("ollama", None, QWEN),
-        ("tensorrt-llm", None, QWEN), ("sglang", None, QWEN),
+        ("tensorrt-llm", None, QWEN),
     ):  # fmt: skip
         found = admit(engine, release, config, pool_bytes=2**34, context_tokens=8192,
                       settings=drafts)  # fmt: skip
@@ -655,6 +740,93 @@ def test_a_pool_on_a_dgx_spark():
     found = vllm.plan(launch("vllm", "0.28.0", config, kv_dtype="fp8",
                              settings={"max_num_batched_tokens": 8192}))  # fmt: skip
     assert found.printed_tokens(found.pool_blocks(int(35.45 * GIB)), 262_144) == 1_114_865
+
+
+KIMI_LINEAR = {
+    "model_type": "kimi_linear", "num_hidden_layers": 27, "num_attention_heads": 32,
+    "hidden_size": 2304, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "v_head_dim": 128, "dtype": "bfloat16", "linear_attn_config": {
+        "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
+        "short_conv_kernel_size": 4,
+    },
+}  # fmt: skip
+GEMMA_E2B = {
+    "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256,
+    "global_head_dim": 512, "hidden_size": 1536, "sliding_window": 512, "dtype": "bfloat16",
+    "num_kv_shared_layers": 20, "max_position_embeddings": 131072,
+    "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
+}  # fmt: skip
+QWEN_MOE_30B = {**DENSE, "num_hidden_layers": 48, "num_key_value_heads": 4}
+MINIMAX = {**DENSE, "num_hidden_layers": 62, "num_attention_heads": 48, "hidden_size": 3072}
+
+
+@pytest.mark.parametrize(("model", "release", "tp", "kv", "settings", "layout"), [
+    # vLLM issue 28228, Kimi-Linear on two RTX 3090; vLLM issue 51986, Kimi K3 with 7 drafted tokens
+    (KIMI_LINEAR, "0.11.1", 2, None, {}, (960, 1.89)),
+    ("moonshotai/Kimi-K3", "0.27.1", 16, "fp8", {"num_speculative_tokens": 7}, (768, 0.7)),
+    # a start of Qwen3.6-35B-A3B in NVFP4 on 24 GB (2026-05-01): no padding was printed
+    ("Qwen/Qwen3.6-35B-A3B", "0.20.0", 1, "fp8", {"enable_prefix_caching": True}, (2096, 0.0)),
+])  # fmt: skip
+def test_blocks_of_latents_and_states(model, release, tp, kv, settings, layout):
+    config = model if isinstance(model, dict) else load_facts().models[model].config.value
+    found = vllm.plan(ask("vllm", release, config, tp=tp, kv_dtype=kv, settings={
+        "max_num_batched_tokens": 8192, **settings}))  # fmt: skip
+    assert (found.attention_block_tokens, found.padding_pct) == layout
+
+
+def test_a_pool_of_fifteen_blocks():
+    """The same start: 0.32 GiB, 6,288 tokens, 1.50x for 8,192."""
+    config = load_facts().models["Qwen/Qwen3.6-35B-A3B"].config.value
+    assert 6288 in printed("0.20.0", config, 0.32, 8192, "fp8", enable_prefix_caching=True)
+    plan = vllm.plan(ask("vllm", "0.20.0", config, kv_dtype="fp8",
+                         settings={"enable_prefix_caching": True}))  # fmt: skip
+    assert plan.concurrency(15, 8192) == 1.5
+
+
+def test_what_one_request_takes_of_windows_and_shared_layers():
+    """Gemma 4 E2B at 32,768 tokens: 106,443 tokens at 3.25x, 0.93 GiB (2026-10)."""
+    found = vllm.plan(ask("vllm", "0.24.0", GEMMA_E2B, settings={"max_num_batched_tokens": 8192}))
+    assert found.needed_bytes(32_768) / GIB == pytest.approx(0.93 / 3.25, abs=HALF_STEP)
+
+
+@pytest.mark.parametrize(("config", "tp", "kv", "context", "needed", "there", "proposed"), [
+    # vLLM issue 25350; eugr/spark-vllm-docker issue 396, MiniMax-M2.7 on two DGX Spark
+    (QWEN_MOE_30B, 1, "fp8", 221_000, 10.12, 5.59, 122_080),
+    (MINIMAX, 2, None, 196_608, 23.25, 22.5, 190_272),
+])  # fmt: skip
+def test_lengths_that_refused_starts_proposed(config, tp, kv, context, needed, there, proposed):
+    found = vllm.plan(ask("vllm", "0.11.0", config, tp=tp, kv_dtype=kv))
+    assert found.needed_bytes(context) / GIB == pytest.approx(needed, abs=HALF_STEP)
+    ends = [found.longest(int((there + d) * GIB), context) for d in (-HALF_STEP, HALF_STEP)]
+    assert ends[0] <= proposed <= ends[1]
+
+
+@pytest.mark.parametrize(("machine", "block", "proposed"), [
+    ("epyc_turin", 128, 37_376), ("arc_b60", 64, 37_440), ("h100_sxm", 16, 37_440),
+])  # fmt: skip
+def test_blocks_go_by_the_platform(machine, block, proposed):
+    """vLLM issue 29233: a CPU with 4 GiB for the cache refuses 40,960 tokens of Qwen3-0.6B."""
+    small = {**DENSE, "num_hidden_layers": 28, "num_attention_heads": 16, "hidden_size": 1024}
+    asked = ask("vllm", "0.11.1", small, settings={"max_num_batched_tokens": 2048,
+                                                   "max_num_seqs": 16})  # fmt: skip
+    found = vllm.plan(with_device(asked, load_facts().machines[machine]))
+    assert (found.attention_block_tokens, found.longest(4 * GIB, 40_960)) == (block, proposed)
+    if machine == "epyc_turin":
+        with pytest.raises(UnknownRuleError, match="IPEX"):
+            with_device(ask("vllm", "0.10.0", small, settings=asked.settings),
+                        load_facts().machines[machine])  # fmt: skip
+
+
+def test_falcon_h1_keeps_a_cache_and_a_state_in_every_layer():
+    """llama.cpp at 32,768 tokens: 768 MiB, and 72.98 for states (GeniePod/genie-claw issue 410)."""
+    falcon = {
+        **DENSE, "model_type": "falcon_h1", "num_hidden_layers": 24, "num_attention_heads": 8,
+        "num_key_value_heads": 2, "hidden_size": 2048, "mamba_d_conv": 4, "mamba_d_head": 64,
+        "mamba_d_state": 256, "mamba_d_ssm": 3072, "mamba_n_groups": 1, "mamba_n_heads": 48,
+    }  # fmt: skip
+    found = llamacpp.cells(ask("llama.cpp", None, falcon), 32_768)
+    assert found.bytes == 768 * 2**20
+    assert found.state_bytes / 2**20 == pytest.approx(72.98, abs=0.005)
 
 
 GEMMA_12B = {

@@ -10,12 +10,7 @@ from passport_samples import arm, figure, sample
 
 from stackchoice.compare import ITEMS, compare, fairness
 from stackchoice.compare.attribution import attribute, ceiling
-from stackchoice.compare.frames import (
-    fairness_frame,
-    figure_frame,
-    passport_frame,
-    sample_frame,
-)
+from stackchoice.compare.frames import fairness_frame, figure_frame, passport_frame, sample_frame
 from stackchoice.compare.metrics import Slo
 from stackchoice.compare.moved import moved
 from stackchoice.compare.named import machine_of, model_of, preset_name

@@ -68,8 +68,7 @@ def test_a_reasoning_token_sent_under_both_names_is_read_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "delta",
-    [{"refusal": "no"}, {"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}],
+    "delta", [{"refusal": "no"}, {"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}]
 )
 def test_refusals_and_tool_calls_are_tokens(delta: dict) -> None:
     assert timed(STREAM_HEAD, ROLE, chunk(delta), STOP, DONE).ttft_s == pytest.approx(0.030)

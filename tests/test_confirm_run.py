@@ -306,9 +306,7 @@ def test_a_killed_run_leaves_no_load_and_keeps_its_samples(tmp_path: Path) -> No
         assert len(server.asked) == asked
 
 
-def test_a_busy_machine_makes_the_run_invalid_and_judges_nothing(
-    engine: EmbeddedEngine,
-) -> None:
+def test_a_busy_machine_makes_the_run_invalid_and_judges_nothing(engine: EmbeddedEngine) -> None:
     probed = probe_machine(2**20).model_copy(update={"busy_share": 0.9})
     p = confirm(engine, prediction=ANY_SPEED, plan=SHORT, machine=probed)
     assert p.label == "INVALID"

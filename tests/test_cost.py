@@ -8,7 +8,7 @@ from stackchoice import load_facts
 from stackchoice.cost import Volume, break_even, metered_usd, owned_parts_usd
 from stackchoice.cost.machines import rent
 from stackchoice.facts import Datum, Evidence, Source
-from stackchoice.facts.records import ServerPrice, TokenPrice
+from stackchoice.facts.prices import ServerPrice, TokenPrice
 
 SOURCE = Source(url="https://example.org", as_of="2026-01-01")
 

@@ -213,6 +213,15 @@ def test_contributing_names_every_room():
         assert path.name in text, path.name
 
 
+def test_the_road_of_a_reader_is_short_and_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    road = text.partition("## Read this first")[2].partition("\n## ")[0]
+    names = re.findall(r"^\d+\. `([\w/]+\.py)`: ", road, re.M)
+    assert len(names) == len(set(names)) == 15
+    lines = sum(len((PACKAGE / n).read_text(encoding="utf-8").splitlines()) for n in names)
+    assert lines < 3000
+
+
 def page(name):
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 

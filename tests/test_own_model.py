@@ -82,6 +82,14 @@ def test_a_loop_reads_its_layers_in_every_pass(tmp_path, key, facts):
     assert stream.layer_count == 4 * LAYERS
 
 
+@pytest.mark.parametrize("kind", ["diffusion_gemma_text", "llada2_moe", "SDAR", "Dream"])
+def test_what_writes_several_tokens_at_a_time_reads_no_bytes_a_token(tmp_path, kind, facts):
+    model = own_model(written(tmp_path, {**DENSE, "model_type": kind}), DAY)
+    (artifact,) = model.artifacts
+    assert read_bytes(artifact, model) is None
+    assert stream_runs(model, artifact, facts.machines["h100_sxm"])["decode"].active_bytes is None
+
+
 def test_a_mixture_reads_the_share_of_its_parameters_that_a_token_touches(tmp_path):
     model = own_model(written(tmp_path, SPARSE), DAY)
     (artifact,) = model.artifacts

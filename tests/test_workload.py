@@ -6,15 +6,7 @@ from stackchoice import decide
 from stackchoice.facts import Source
 from stackchoice.facts.rules import Push, Rule
 from stackchoice.scenario import likely_point, load_scenario
-from stackchoice.workload import (
-    PREDICATES,
-    Need,
-    Situation,
-    conflicts,
-    favourite,
-    meets,
-    pushes,
-)
+from stackchoice.workload import PREDICATES, Need, Situation, conflicts, favourite, meets, pushes
 
 SOURCE = Source(title="test", as_of="2026-01-01")
 

@@ -1,6 +1,7 @@
 """The courseware: what it asks, how it takes an answer, and that every lesson runs and holds."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from stackchoice.confirm.setup import Pins
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.load import data_dir
 from stackchoice.load.plan import Plan
-from stackchoice.notebooks import notebooks_dir, notebooks_to_edit
+from stackchoice.notebooks import notebooks_dir, notebooks_to_edit, trust_shipped
 from stackchoice.workshop import (
     DOWNLOADS,
     arm,
@@ -425,6 +426,17 @@ def test_a_copy_to_edit_holds_lessons_solutions_and_the_instructors_notes(tmp_pa
     names = {str(p.relative_to(copied)) for p in copied.rglob("*") if p.is_file()}
     assert {"01_the_loop.ipynb", "solutions/01_the_loop.ipynb", "instructor.md"} <= names
     assert {"glossary.ipynb", "00_environment.ipynb"} <= names
+
+
+def test_another_jupyterlab_that_is_signing_stops_nobody(tmp_path):
+    signs = tmp_path / "signs"
+    trust_shipped(notebooks_dir(), str(signs))
+    with sqlite3.connect(signs / "nbsignatures.db") as another:
+        signed = another.execute("SELECT count(*) FROM nbsignatures").fetchone()
+        assert signed == (len(list((notebooks_dir() / "workshop/solutions").glob("*.ipynb"))),)
+        another.execute("BEGIN IMMEDIATE")
+        trust_shipped(notebooks_dir(), str(signs))
+    another.close()
 
 
 def test_the_wheelhouse_holds_the_package_and_the_pinned_engine(tmp_path):

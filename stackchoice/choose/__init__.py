@@ -1,6 +1,6 @@
 """The choice: ``decide(scenario, facts)`` and the types of its result."""
 
 from stackchoice.choose.decide import decide
-from stackchoice.choose.decision import Candidate, Decision, Flip, Option, Step
+from stackchoice.choose.decision import Decision
 
-__all__ = ["Candidate", "Decision", "Flip", "Option", "Step", "decide"]
+__all__ = ["Decision", "decide"]

@@ -104,10 +104,7 @@ def over_releases(scenario: Scenario, facts: Facts, engine_id: str) -> list[Rele
     Every other engine stays at its newest. A row also says which behaviour moved since the row
     before, because a result measured then is stale.
 
-    Raises
-    ------
-    InputError
-        When no engine has that id.
+    InputError when no engine has that id.
     """
     engine = named("engine", engine_id, facts.engines)
     rows: list[ReleaseRow] = []

@@ -13,7 +13,8 @@ from stackchoice.choose.selfhosted import Judged
 from stackchoice.choose.site import Site
 from stackchoice.choose.survey import Field, all_pushes, judged_there, survey
 from stackchoice.cost import CostLine, Volume
-from stackchoice.facts.records import Engine, Offer, Seller
+from stackchoice.facts.prices import Offer, Seller
+from stackchoice.facts.records import Engine
 from stackchoice.ops import Ops, ops
 from stackchoice.workload import Conflict, PushResult, against_managed, conflicts
 

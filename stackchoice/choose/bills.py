@@ -12,7 +12,7 @@ from stackchoice.cost.tokens import adjusted_usd, charge_usd, metered_charges
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.load import Facts
 from stackchoice.facts.names import counted
-from stackchoice.facts.records import Offer
+from stackchoice.facts.prices import Offer
 from stackchoice.scenario.words import label
 
 M_TOKENS = "M tokens"

@@ -7,11 +7,12 @@ from typing import Any
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import HourListing
 from stackchoice.choose.site import Site
-from stackchoice.choose.traffic import SECONDS_PER_HOUR
 from stackchoice.cost import Purchase, decimal
 from stackchoice.cost.machines import commitment_pays, rent, stepped_hours
+from stackchoice.cost.numbers import SECONDS_PER_HOUR
 from stackchoice.facts.datum import Datum, Evidence
-from stackchoice.facts.records import HourPrice, Path
+from stackchoice.facts.prices import HourPrice
+from stackchoice.facts.records import Path
 from stackchoice.ops import people, upkeep
 
 OWN_QUOTE = "the team's own quote"

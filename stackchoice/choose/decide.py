@@ -10,12 +10,7 @@ from contextlib import closing
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import (
-    Candidate,
-    Decision,
-    Flip,
-    Option,
-)
+from stackchoice.choose.decision import Candidate, Decision, Flip, Option
 from stackchoice.choose.flips import flips, unknowns
 from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED
@@ -123,10 +118,8 @@ def _decision(case: Case) -> Decision:
 def likely_case(scenario: Scenario, facts: Facts) -> Case:
     """Return a scenario at its likely point, its preset filled in.
 
-    Raises
-    ------
-    ScenarioError
-        When the scenario names a model, artifact, machine or seller the facts do not have.
+    ScenarioError when the scenario names a model, artifact, machine or seller the facts do not
+    have.
     """
     scenario = with_preset(scenario, facts)
     _check_names(scenario, facts)

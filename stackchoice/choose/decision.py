@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 Status = Literal["chosen", "viable", "too close to call", "eliminated"]
 Question = Literal["hardware fit", "workload shape", "ops capacity", "cost", "constraints", ""]
-UNKNOWN = "unknown"
 
 
 class Step(Record):

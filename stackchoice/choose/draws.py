@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.case import Case
@@ -29,9 +29,6 @@ from stackchoice.choose.quantiles import (
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.facts.datum import Record
 from stackchoice.scenario.words import label
-
-if TYPE_CHECKING:
-    pass
 
 DRAWS, GROUPS, SEED = 10_000, 200, 20261129
 

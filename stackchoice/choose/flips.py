@@ -51,9 +51,10 @@ def flips(main: Answer) -> list[Flip]:
         for path, both in ranges.items()
         for flip in range_flips(ask, inputs[path], base, path, both)
     ]
-    for path in SWITCHES:
-        if path not in ranges and case[path] is not None:
-            found.append(_switch_flip(ask, inputs[path], base, path))
+    found += [
+        _switch_flip(ask, inputs[path], base, path)
+        for path in SWITCHES if path not in ranges and case[path] is not None
+    ]  # fmt: skip
     return [*found, *_people_flips(main)]
 
 

@@ -7,7 +7,7 @@ from stackchoice.choose.decision import Candidate, Listing
 from stackchoice.choose.judge import Check, first_failure, verdict
 from stackchoice.cost import Volume, metered_usd
 from stackchoice.facts.datum import Evidence, entry, weakest
-from stackchoice.facts.records import Offer, Seller
+from stackchoice.facts.prices import Offer, Seller
 from stackchoice.workload import meets, needs
 
 OPTION = "managed endpoint"

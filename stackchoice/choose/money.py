@@ -33,7 +33,8 @@ from stackchoice.cost import (
 from stackchoice.cost.breakeven import capacity_mtok
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.facts.names import counted
-from stackchoice.facts.records import Offer, Path, Seller
+from stackchoice.facts.prices import Offer, Seller
+from stackchoice.facts.records import Path
 from stackchoice.ops import asks
 
 

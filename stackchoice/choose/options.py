@@ -1,13 +1,7 @@
 """Every option of a decision in one line each, with what its best configuration came to."""
 
 from stackchoice.choose.answer import Answer
-from stackchoice.choose.decision import (
-    STATUS_ORDER,
-    Candidate,
-    Cost,
-    Option,
-    Status,
-)
+from stackchoice.choose.decision import STATUS_ORDER, Candidate, Cost, Option, Status
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.recommend import KEEP
 from stackchoice.cost.records import CostLine

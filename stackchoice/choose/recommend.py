@@ -118,7 +118,8 @@ def _undecided(found: Ranked, names: list[str], pushes: list[PushResult]) -> Rec
 def _ranked(found: Ranked, ways: list[Way], preferences: tuple[Preference, ...]) -> Recommendation:
     """Say who won and by what; the totals are said wherever cost was asked."""
     options = list(dict.fromkeys(way.option for way in found.winners))
-    totals = sorted((w for w in ways if w.usd_per_month is not None), key=_usd)
+    priced = [way for way in ways if way.usd_per_month is not None]
+    totals = sorted(priced, key=lambda way: way.usd_per_month or 0)
     cheapest = {way.option: way for way in reversed(totals)}
     sums = ", ".join(f"{w.text} {w.usd_per_month:,.0f} USD" for w in reversed(cheapest.values()))
     because = f"a month with people and one-time cost, which are assumed: {sums}"
@@ -133,10 +134,6 @@ def _ranked(found: Ranked, ways: list[Way], preferences: tuple[Preference, ...])
             ranking=found.steps,
         )  # fmt: skip
     return Recommendation(option=options[0], because=because, ranking=found.steps)
-
-
-def _usd(way: Way) -> Decimal:
-    return way.usd_per_month or Decimal(0)
 
 
 def _sole_reason(

@@ -91,10 +91,7 @@ def trace(main: Answer, numbers: Shape | None) -> list[Step]:
 def budgets(case: Case, site: Site) -> list[dict[str, Any]]:
     """Return the memory budgets, each as what :func:`fit_row` asks for beside a sequence."""
     machine, devices = site.machine, site.devices
-    published = {
-        "weights_bytes": site.artifact.weights_bytes,
-        "workspace_bytes": site.workspace,
-    }
+    published = {"weights_bytes": site.artifact.weights_bytes, "workspace_bytes": site.workspace}
     reported = machine.memory_gib_reported.known or machine.unified_memory
     rows: list[dict[str, Any]] = [
         {"basis": "published checkpoint on the vendor's GB",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from stackchoice.cost.numbers import SECONDS_PER_HOUR
 from stackchoice.facts.datum import Evidence, weakest
 from stackchoice.fit.prefix import ReuseRule
 
 if TYPE_CHECKING:
     from stackchoice.choose.case import Case
 
-SECONDS_PER_HOUR = 3600
 #: What the peak rests on beside the day's requests, and what a request keeps busy.
 ARRIVALS = ("workload.active_hours_per_day", "workload.peak_factor")
 LENGTHS = ("workload.input_tokens", "workload.output_tokens")

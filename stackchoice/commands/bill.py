@@ -6,6 +6,7 @@ from decimal import Decimal
 from stackchoice.choose import Decision
 from stackchoice.cost import BillLine, BreakEven, CostLine
 from stackchoice.facts.yaml import shown_lines
+from stackchoice.present.text import cents
 from stackchoice.prices import Quote
 
 
@@ -40,8 +41,8 @@ def _bill(line: CostLine) -> Iterator[str]:
     yield f"{line.path}: {line.what}"
     for item in line.bill:
         what = f"{item.item}{_times(item)} [{item.evidence.value}]{_from(item)}"
-        yield f"  {amount(item.usd):>14}  {what}"
-    yield f"  {amount(line.total_usd):>14}  together a month [{line.total_evidence.value}]"
+        yield f"  {cents(item.usd):>14}  {what}"
+    yield f"  {cents(line.total_usd):>14}  together a month [{line.total_evidence.value}]"
     if line.note and line.total_usd is not None:
         yield f"  {'':>14}  {line.note}"
 
@@ -52,7 +53,7 @@ def _hours(decision: Decision) -> Iterator[str]:
     for offer in decision.cost.hours:
         unit = offer["devices_per_unit"]
         yield (
-            f"  {amount(offer['usd_per_month']):>14}  {_plain(offer['usd_per_device_hour'])} at "
+            f"  {cents(offer['usd_per_month']):>14}  {_plain(offer['usd_per_device_hour'])} at "
             f"{offer['seller']}, {offer['terms']}" + (f", in units of {unit}" if unit > 1 else "")
             + ("; taken" if offer["taken"] else f"; not taken: {offer['kind']}")
             + f"; {offer['source']}, {offer['as_of']}"
@@ -114,7 +115,7 @@ def _risks(decision: Decision) -> Iterator[str]:
         yield f"  {spare.path}: {spare.without}; {extra} [{spare.evidence.value}]"
     yield "how to leave again:"
     for way in decision.cost.exits:
-        yield f"  {way.path}: {amount(way.usd)}: {way.what} [{way.evidence.value}]"
+        yield f"  {way.path}: {cents(way.usd)}: {way.what} [{way.evidence.value}]"
 
 
 def _people(decision: Decision) -> Iterator[str]:
@@ -143,11 +144,6 @@ def _lists(listed: list[Quote], why_none: str) -> Iterator[str]:
             f"{_plain(quote.theirs)} ({quote.theirs_source})"
             + (f"; {quote.note}" if quote.note else "")
         )
-
-
-def amount(usd: Decimal | None) -> str:
-    """Return an amount to the cent; unknown is never zero."""
-    return "unknown" if usd is None else f"{usd:,.2f} USD"
 
 
 def _short(value: float) -> str:

@@ -18,8 +18,7 @@ def decide_command(
         typer.Option(metavar="OTHER", help="Compare with another scenario, step by step."),
     ] = None,
     releases: Annotated[
-        str | None,
-        typer.Option(metavar="ENGINE", help="The answer at every release of an engine."),
+        str | None, typer.Option(metavar="ENGINE", help="The answer at every release of an engine.")
     ] = None,
     defend: Annotated[
         bool, typer.Option("--defend", help="Tornado, distances to the next answer, 10,000 draws.")

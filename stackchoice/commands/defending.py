@@ -3,18 +3,17 @@
 from stackchoice.choose.against import Comparison, ReleaseRow
 from stackchoice.choose.carried import Plan, Runnable
 from stackchoice.choose.defend import Defence
-from stackchoice.commands.bill import amount
-from stackchoice.present.text import in_words
+from stackchoice.present.text import cents, in_words
 
 
 def defence_text(found: Defence) -> str:
     """Return tornado, distances and shares of draws in lines."""
     lines = ["What the monthly total hangs on, the widest first:"]
     for tornado in found.tornados:
-        lines.append(f"  {tornado.option}: {amount(tornado.usd)}")
+        lines.append(f"  {tornado.option}: {cents(tornado.usd)}")
         lines += [
-            f"    {bar.input}: {amount(bar.usd_at_low)} at {_value(bar.low)}, "
-            f"{amount(bar.usd_at_high)} at {_value(bar.high)} ({bar.evidence.value})"
+            f"    {bar.input}: {cents(bar.usd_at_low)} at {_value(bar.low)}, "
+            f"{cents(bar.usd_at_high)} at {_value(bar.high)} ({bar.evidence.value})"
             for bar in tornado.bars
         ]
     lines.append("How far the next answer is, beyond what was given:")
@@ -48,14 +47,14 @@ def carried_text(runnable: list[Runnable], plan: Plan | None) -> str:
     if plan.rental is not None:
         rent = plan.rental
         lines.append(
-            f"  rent {rent.machine} for {rent.hours:g} hours: {amount(rent.usd)}, stop at "
-            f"{amount(rent.usd_cap)}" + (f"; {rent.note}" if rent.note else "")
+            f"  rent {rent.machine} for {rent.hours:g} hours: {cents(rent.usd)}, stop at "
+            f"{cents(rent.usd_cap)}" + (f"; {rent.note}" if rent.note else "")
         )
     if plan.metered is not None:
         spend = plan.metered
         lines.append(
-            f"  {spend.requests} requests at {spend.seller}: {amount(spend.usd)}, hard cap "
-            f"{amount(spend.usd_cap)}"
+            f"  {spend.requests} requests at {spend.seller}: {cents(spend.usd)}, hard cap "
+            f"{cents(spend.usd_cap)}"
         )
     for limit in plan.limits:
         passes = (

@@ -31,6 +31,7 @@ def facts_command(
     """List and search the facts with value, evidence class, source and age; check your own."""
     from stackchoice.facts import load_facts
     from stackchoice.facts.load import KEYED
+    from stackchoice.facts.names import counted
     from stackchoice.facts.survey import survey
     from stackchoice.facts.yaml import shown, shown_lines
 
@@ -54,9 +55,8 @@ def facts_command(
         )
     aged, early = sum(r.stale for r in rows), sum(r.future for r in rows)
     rest = f"; {len(rows) - limit:,} more, see --limit or --json" if len(rows) > limit else ""
-    some = "fact" if len(rows) == 1 else "facts"
     ahead = f", {early:,} dated in the future" if early else ""
-    print(f"{len(rows):,} {some}, {aged:,} of them stale{ahead}{rest}")
+    print(f"{counted(len(rows), 'fact')}, {aged:,} of them stale{ahead}{rest}")
     if facts.overlay:
         print(shown_lines(f"your own: {', '.join(facts.overlay)}"))
     print(f"fact base {facts.sha256[:12]}")

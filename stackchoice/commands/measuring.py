@@ -104,8 +104,7 @@ def confirm_command(
         Path | None, typer.Option(help="Files of the weights, for their manifest's hash.")
     ] = None,
     cold: Annotated[
-        bool,
-        typer.Option("--cold", help="Empty the server's prefix cache before each repetition."),
+        bool, typer.Option("--cold", help="Empty the server's prefix cache before each repetition.")
     ] = False,
     exact_output: Annotated[
         bool, typer.Option("--exact-output", help="Ask for answers as long as their limit.")

@@ -10,12 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, Literal
 
-from stackchoice.compare.named import (
-    canonical_cache,
-    canonical_weights,
-    model_of,
-    preset_name,
-)
+from stackchoice.compare.named import canonical_cache, canonical_weights, model_of, preset_name
 from stackchoice.compare.rules import load_compare_rules
 from stackchoice.confirm.passport import Lengths, Passport, shown
 from stackchoice.facts import Facts

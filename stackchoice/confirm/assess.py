@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Basis, Identity
@@ -30,7 +31,6 @@ from stackchoice.confirm.same import (
     same_model,
     same_process,
 )
-from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.confirm.warned import not_got, preempted, warnings
 from stackchoice.facts.datum import sure
 from stackchoice.facts.interval import Interval
@@ -148,9 +148,12 @@ def _validity(
     known = {c.id: c for c in reference.validity.canaries_before} if reference else None
     same = same_weights(identity, reference.identity) if reference else None
     before, after = (
-        held_against(_outcomes(events, step), known, same_weights=same)
+        held_against(
+            [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e],
+            known, same_weights=same,
+        )
         for step in ("canary", "canary_after")
-    )
+    )  # fmt: skip
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = []
     discarded = [
@@ -236,10 +239,6 @@ def _validity(
 def _most_in_flight(results: Results) -> float | None:
     health = [r.health for r in results.repetitions if r.health]
     return max((h.achieved_concurrency for h in health if h.achieved_concurrency), default=None)
-
-
-def _outcomes(events: list[Event], step: str) -> list[CanaryOutcome]:
-    return [CanaryOutcome(**e["outcome"]) for e in events if e["step"] == step and "outcome" in e]
 
 
 def _bounded(sample: Sample, event: Event) -> Sample:

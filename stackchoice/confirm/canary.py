@@ -179,10 +179,8 @@ def load_canaries(name: str = "basic", model: str = "", folder: Path | None = No
     A file may ``include`` shipped sets. With ``models`` (patterns such as ``*Coder*``) it counts
     only for models whose name matches one; in a folder every file that counts is taken.
 
-    Raises
-    ------
-    FactsError, YamlError
-        When there is no such set, a file is malformed, or none counts for this model.
+    FactsError, YamlError when there is no such set, a file is malformed, or none counts for this
+    model.
     """
     paths = canary_files(name, folder)
     canaries: dict[str, Canary] = {}

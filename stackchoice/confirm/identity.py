@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.probe import ProbedMachine
-from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import Record
 
 Setting = str | int | float | bool

@@ -7,31 +7,25 @@ parent is for the eye, and is dropped rather than waited for.
 
 import contextlib
 import gc
-import json
 import os
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import Beside, Emptier, engine_called, one_length
 from stackchoice.confirm.canary import Canary, load_canaries
 from stackchoice.confirm.judged import judge
 from stackchoice.confirm.probes import Prober
-from stackchoice.confirm.serverinfo import (
-    ServerInfo,
-    ask_counters,
-    ask_server,
-    ask_template,
-    refused_key,
-)
+from stackchoice.confirm.serverinfo import ask_counters, ask_server, ask_template, refused_key
 from stackchoice.errors import EndpointError, InputError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.load.aiperf_run import AiperfRun
 from stackchoice.load.child import exit_with_parent
 from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import measure_floor
-from stackchoice.load.journal import write_event
+from stackchoice.load.journal import line_of, write_event
 from stackchoice.load.plan import Plan
 from stackchoice.load.records import Sample
 from stackchoice.load.run import Emit, LoadRun, Service
@@ -170,7 +164,7 @@ def main() -> None:
                 write_event(file, event)
                 if text := _text(event):
                     with contextlib.suppress(BlockingIOError):  # a reader that does not keep up
-                        os.write(_OUT, _line({"step": event["step"], "text": text}))
+                        os.write(_OUT, line_of({"step": event["step"], "text": text}))
 
             Launch(job, emit).run()
     except StackchoiceError as error:
@@ -182,17 +176,13 @@ def main() -> None:
         )
         last = {"step": "error", "kind": "StackchoiceError", "detail": detail}
     _wait_for_reader(True)
-    os.write(_OUT, _line(last))
+    os.write(_OUT, line_of(last))
 
 
 def _wait_for_reader(wait: bool) -> None:
     """Say whether a step waits until somebody reads it; on Windows it always does."""
     if sys.platform != "win32":
         os.set_blocking(_OUT, wait)
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value).encode() + b"\n"
 
 
 def _text(event: dict[str, Any]) -> str:

@@ -211,10 +211,8 @@ class Passport(Record):
     def load(cls, path: Path | str) -> Passport:
         """Read a passport.
 
-        Raises
-        ------
-        PassportError
-            When the file is missing, is no passport of this format or holds impossible figures.
+        PassportError when the file is missing, is no passport of this format or holds impossible
+        figures.
         """
         text = read_bounded(path, "give the path of a passport")
         try:

@@ -47,15 +47,15 @@ class Prober:
     def _cache(self) -> Event:
         """One prefix with three questions, and three prefixes of their own as the control."""
         seed = secrets.token_hex(4)
-        warm = [self._ask(self._prompt(seed, PREFIX_WORDS, q), 1) for q in QUESTIONS]
-        cold = [self._ask(self._prompt(f"{secrets.token_hex(4)}", PREFIX_WORDS, q), 1)
+        warm = [self._ask(self._prompt(seed, PREFIX_WORDS, q)) for q in QUESTIONS]
+        cold = [self._ask(self._prompt(secrets.token_hex(4), PREFIX_WORDS, q))
                 for q in QUESTIONS]  # fmt: skip
         return {"probe": "cache", "warm": _dumped(warm), "control": _dumped(cold)}
 
     def _context(self, limit: int | None) -> Event:
         """Ask for just under and just over the limit."""
         event: Event = {"probe": "context", "limit": limit}
-        few, many = (self._ask(self._prompt(secrets.token_hex(4), words, QUESTIONS[0]), 1)
+        few, many = (self._ask(self._prompt(secrets.token_hex(4), words, QUESTIONS[0]))
                      for words in (FEW, MANY))  # fmt: skip
         if not limit or few.prompt_tokens is None or many.prompt_tokens is None:
             return event
@@ -66,7 +66,7 @@ class Prober:
         margin = max(MARGIN_TOKENS, round(limit * MARGIN_SHARE))
         for name, tokens in (("under", limit - margin), ("over", limit + margin)):
             words = max(1, round((tokens - fixed) / slope))
-            sample = self._ask(self._prompt(secrets.token_hex(4), words, QUESTIONS[0]), 1)
+            sample = self._ask(self._prompt(secrets.token_hex(4), words, QUESTIONS[0]))
             event |= {name: _dumped([sample])[0], f"{name}_aim": tokens}
         return event
 
@@ -98,8 +98,8 @@ class Prober:
         exchange = self.endpoint.ask(request, self.plan.limits)
         return read_sample(exchange, request), exchange
 
-    def _ask(self, prompt: str, tokens: int) -> Sample:
-        return self.load.ask(self._body(prompt, tokens), "probe")
+    def _ask(self, prompt: str) -> Sample:
+        return self.load.ask(self._body(prompt, 1), "probe")
 
     def _body(self, prompt: str, tokens: int) -> dict[str, Any]:
         limits = {"max_tokens": tokens, "temperature": 0}

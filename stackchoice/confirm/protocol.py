@@ -30,7 +30,7 @@ def protocol_of(
     emptied = emptied_by(events)
     if emptied:
         cache += f"; {emptied.text}"
-    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
+    asked = length_asked(events)
     limit = "exactly" if asked and asked["asked"] else "at most"
     canaries = load_canaries(plan.canaries, model)
     stamps = [e["started_at"] for e in events if "started_at" in e]
@@ -87,6 +87,11 @@ def _runner(plan: Plan, release: str | None, timed: list[Event]) -> dict[str, An
         "warm_up": f"{counted(plan.warmup, 'request')} of the same kind by this client, not "
         f"counted; each one of {name} counts",
     }
+
+
+def length_asked(events: list[Event]) -> Event | None:
+    """Return the last word on whether answers of one length were asked for."""
+    return next((e for e in reversed(events) if e["step"] == "exact_output"), None)
 
 
 def lengths(values: Any, asked: str | None = None) -> Lengths | None:

@@ -1,7 +1,6 @@
 """What a server says of itself on the paths that common engines offer. All of it is optional."""
 
-from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, counters_of, read_account
-from stackchoice.confirm.account import ServerInfo as ServerInfo
+from stackchoice.confirm.account import MAX_CHARACTERS, PATHS, ServerInfo, counters_of, read_account
 from stackchoice.errors import EndpointError
 from stackchoice.facts.values import text_of
 from stackchoice.load.endpoint import Endpoint

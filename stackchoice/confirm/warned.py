@@ -1,10 +1,11 @@
 """What a passport warns of: what the server said, refused or did not give."""
 
+from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
 from stackchoice.confirm.identity import Identity
+from stackchoice.confirm.protocol import length_asked
 from stackchoice.confirm.results import MAX_CACHED_SHARE, Results
-from stackchoice.confirm.serverinfo import ServerInfo
 from stackchoice.facts.datum import sure
 from stackchoice.facts.values import count_of
 from stackchoice.load.journal import Event
@@ -25,7 +26,7 @@ def not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> l
     """Say what the plan asked of the server and did not get."""
     emptied = emptied_by(events)
     said = [f"cold: {emptied.text}"] if emptied and emptied.proven is not True else []
-    asked = next((e for e in reversed(events) if e["step"] == "exact_output"), None)
+    asked = length_asked(events)
     pairs = [(s.completion_tokens, e.get("asked_tokens"))
              for e, s in zip(timed, samples, strict=True)]  # fmt: skip
     known = [(got, limit) for got, limit in pairs if got is not None and limit is not None]

@@ -11,7 +11,6 @@ from stackchoice.cost.numbers import decimal
 from stackchoice.cost.records import (
     BillLine,
     BreakEven,
-    Change,
     CostLine,
     Curve,
     Exit,
@@ -25,7 +24,7 @@ from stackchoice.cost.records import (
 from stackchoice.cost.tokens import metered_usd
 
 __all__ = [
-    "BillLine", "BreakEven", "Change", "CostLine", "Curve", "Exit", "Faster", "Hybrid",
+    "BillLine", "BreakEven", "CostLine", "Curve", "Exit", "Faster", "Hybrid",
     "Purchase", "Redundancy", "Turn", "Volume", "break_even", "crossover", "decimal",
     "metered_usd", "owned_energy_usd", "owned_parts_usd",
 ]  # fmt: skip

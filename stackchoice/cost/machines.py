@@ -6,14 +6,7 @@ capital at the mean of opening and closing book value, or the annuity
 per kW. USD, hours, kW, months.
 """
 
-from stackchoice.cost.numbers import (
-    MONTHS_PER_YEAR,
-    SECONDS_PER_HOUR,
-    Number,
-    ceil,
-    smaller,
-    where,
-)
+from stackchoice.cost.numbers import MONTHS_PER_YEAR, SECONDS_PER_HOUR, Number, ceil, smaller, where
 
 
 def rent(

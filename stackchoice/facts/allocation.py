@@ -3,7 +3,7 @@
 Which release follows which rule is data; ``fit/`` holds the rules that these names choose.
 """
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -19,6 +19,7 @@ OLDEST = Version("0")
 UNKNOWN = Datum[Any]()
 
 
+@lru_cache(maxsize=1024)
 def release_order(text: str) -> Version:
     """Order releases and builds alike (``b8920`` is build 8920); ValueError for no version."""
     try:

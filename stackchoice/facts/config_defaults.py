@@ -50,6 +50,7 @@ class ConfigKeys(Record):
     harmless_lists: tuple[str, ...]
     kv_head_words: re.Pattern[str]
     encoders: re.Pattern[str]
+    denoised: re.Pattern[str]
     block_kinds: tuple[str, ...]
     every_layer_slides: tuple[str, ...]
     ungated: tuple[str, ...]

@@ -10,14 +10,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
 NUMBERS = (float | None, int | None)

@@ -33,17 +33,15 @@ from stackchoice.facts.measurements import (
 )
 from stackchoice.facts.own import OVERLAY_VARIABLE, check_own, checked_folder, own_table, stamps
 from stackchoice.facts.place import data_dir, no_collector
+from stackchoice.facts.prices import HourPrice, Seller, ServerPrice
 from stackchoice.facts.quant_formats import QuantFormats
 from stackchoice.facts.records import (
     Assumption,
     Efficiency,
     Engine,
-    HourPrice,
     LaunchForm,
     Machine,
     Model,
-    Seller,
-    ServerPrice,
     Upkeep,
 )
 from stackchoice.facts.rules import Measure, Rule

@@ -34,10 +34,15 @@ def named(what: str, name: str, known: Mapping[str, T], more: str = "") -> T:
     return known[name]
 
 
-def engine_named(name: str, facts: Facts) -> str:
-    """Return the id of an engine by id or by its own name, whatever the case."""
+def engine_called(name: str, facts: Facts) -> str | None:
+    """Return the id of an engine by id or by its own name, whatever the case; None for another."""
     known = {e.name.lower(): e.id for e in facts.engines.values()} | {e: e for e in facts.engines}
-    return known.get(name.strip().lower()) or named("engine", name, facts.engines).id
+    return known.get(name.strip().lower())
+
+
+def engine_named(name: str, facts: Facts) -> str:
+    """Return the id of :func:`engine_called`, else refuse the name as :func:`named` does."""
+    return engine_called(name, facts) or named("engine", name, facts.engines).id
 
 
 def plain_name(text: str) -> str:

@@ -12,11 +12,6 @@ from pydantic import Field, model_validator
 
 from stackchoice.facts.allocation import release_order
 from stackchoice.facts.datum import AsOf, Datum, Record, Source, entry
-from stackchoice.facts.prices import HourPrice as HourPrice
-from stackchoice.facts.prices import Offer as Offer
-from stackchoice.facts.prices import Seller as Seller
-from stackchoice.facts.prices import ServerPrice as ServerPrice
-from stackchoice.facts.prices import TokenPrice as TokenPrice
 
 #: A version that says it is a candidate: 1.4.0rc1, 0.33.0-rc2, 1.6.0b1 (but not build b12464).
 PRE_RELEASE = re.compile(r"\d-?(a|b|rc|\.dev)\d")
@@ -63,6 +58,11 @@ class Artifact(Record):
     revision: Datum[str] = Datum[str]()
     licence: Datum[str] = Datum[str]()
     note: str = ""
+
+    @property
+    def stated_format(self) -> Format | None:
+        """The format; None where only a config is known, of whatever file."""
+        return None if self.encoding == "unknown" else self.format
 
 
 class SamplingPreset(Record):

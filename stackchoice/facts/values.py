@@ -25,6 +25,11 @@ def text_of(value: Any) -> str:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a number, and no yes or no."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def finite(value: float) -> bool:
     """Whether it is a number; an integer may be of any size."""
     return abs(value) < math.inf

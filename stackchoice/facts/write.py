@@ -88,10 +88,7 @@ def write_whole(
 def write_together(contents: Mapping[Path, bytes], kind: type[StackchoiceError]) -> None:
     """Write several files, none of them before all are there under hidden names.
 
-    Raises
-    ------
-    StackchoiceError
-        Of that kind, when one of them cannot be written.
+    StackchoiceError of that kind, when one of them cannot be written.
     """
     with writing(", ".join(map(str, contents)), kind), made_whole(*contents) as made:
         for part, content in zip(made, contents.values(), strict=True):
@@ -102,10 +99,7 @@ def write_together(contents: Mapping[Path, bytes], kind: type[StackchoiceError])
 def writing(path: Path | str, kind: type[StackchoiceError]) -> Iterator[None]:
     """Say of what the system refuses that it is this path which cannot be written.
 
-    Raises
-    ------
-    StackchoiceError
-        Of that kind.
+    StackchoiceError of that kind.
     """
     try:
         yield

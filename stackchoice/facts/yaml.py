@@ -60,10 +60,7 @@ def read_yaml(path: Path, *, with_lines: bool = False) -> Any:
 def read_facts(path: Path) -> dict[str, Any]:
     """Read one file of the fact base, by the C parser: ten times faster, and without lines.
 
-    Raises
-    ------
-    YamlError
-        When the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
+    YamlError when the file is missing, too large, not UTF-8, not a YAML mapping, or has aliases.
     """
     text = _text(path, MAX_FACTS_BYTES)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -86,10 +83,7 @@ def write_facts(path: Path, tree: dict[str, Any], header: str = "") -> None:
 def refuse_unclear(path: Path) -> None:
     """Refuse a file of facts in which a key stands twice, or a text would break what is shown.
 
-    Raises
-    ------
-    YamlError
-        As :func:`read_facts`, and with the line of the key or of the text.
+    YamlError as :func:`read_facts`, and with the line of the key or of the text.
     """
     read_facts(path)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -131,10 +125,8 @@ def shown_lines(*lines: str) -> str:
 def bounded_text(path: Path, limit: int, refused: type[StackchoiceError], fix: str) -> str:
     """Read a text file of at most ``limit`` bytes.
 
-    Raises
-    ------
-    StackchoiceError
-        Of the kind ``refused``, with ``fix``, when the file is missing, too large or not UTF-8.
+    StackchoiceError of the kind ``refused``, with ``fix``, when the file is missing, too large or
+    not UTF-8.
     """
     try:
         with ordinary(path).open("rb") as file:  # it may grow meanwhile

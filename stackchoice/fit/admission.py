@@ -135,7 +135,10 @@ def _of_all_ranks(found: dict[str, Any], ranks: int) -> dict[str, Any]:
 
 
 def with_device(asked: Launch, device: Machine) -> Launch:
-    """Fill in what the release takes from the device."""
+    """Fill in what the release takes from the device.
+
+    UnknownRuleError where it was not read.
+    """
     memory = device.memory_gib_reported.value
     if memory is None and device.memory_gb.value is not None:
         memory = device.memory_gb.value * GB / GIB
@@ -144,6 +147,8 @@ def with_device(asked: Launch, device: Machine) -> Launch:
     )
     requests = running_requests(asked, memory, name=device.name)
     settings = {**asked.settings, "max_num_batched_tokens": tokens, "max_num_seqs": requests}
+    if asked.config and asked.family in ("plain", "sliding"):
+        settings.setdefault("block_size", asked.need("block_tokens", device.backend))
     return asked.model_copy(update={"settings": settings})
 
 

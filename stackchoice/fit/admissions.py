@@ -14,8 +14,8 @@ from stackchoice.facts.records import Engine, Format, Machine
 from stackchoice.fit.admission import Admission, admitted, launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.config import architecture_of, text_config, whole
-from stackchoice.fit.memory import GIB, Counted, FitRow
-from stackchoice.fit.workspace import Start, said, workspace
+from stackchoice.fit.memory import Counted, FitRow
+from stackchoice.fit.workspace import of_replica, said
 
 #: The setting that changes admission most, off; the release's default is asked first.
 WITHOUT_PREFIX_CACHING = {"enable_prefix_caching": False}
@@ -60,12 +60,11 @@ def workspaces_of(
 
     Of every engine that is not known not to run on the machine.
     """
-    weights = None if weights_bytes is None else weights_bytes / devices / GIB
     return {
-        engine.id: workspace(Start(
+        engine.id: of_replica(
             replica_launch(engine.id, engine.latest.version, config, devices=devices, facts=facts),
-            machine, devices, weights,
-        ))
+            machine, devices, weights_bytes,
+        )
         for engine in facts.engines.values() if engine.runs_on(machine.backend) is not False
     }  # fmt: skip
 

@@ -12,8 +12,8 @@ from stackchoice.facts.records import Artifact, Machine, Model
 from stackchoice.fit.admission import Admission
 from stackchoice.fit.admissions import admit_replica, replica_launch
 from stackchoice.fit.allocators.plan import Launch
-from stackchoice.fit.memory import GB, GIB, left_for_cache, usable_bytes
-from stackchoice.fit.workspace import Start, workspace
+from stackchoice.fit.memory import GB, left_for_cache, usable_bytes
+from stackchoice.fit.workspace import of_replica
 
 CureKind = Literal[
     "another quantisation", "smaller cache type", "shorter context", "more tensor parallel",
@@ -46,8 +46,7 @@ class Situation(Record):
     def workspace(self, facts: Facts) -> Datum[int]:
         """Return what the engine takes of all devices beside weights and cache."""
         weights = self.artifact.weights_bytes.value
-        each = None if weights is None else weights / self.tp / GIB
-        return workspace(Start(self.launch(facts), self.machine, self.tp, each))
+        return of_replica(self.launch(facts), self.machine, self.tp, weights)
 
     def pool_bytes(self, facts: Facts) -> int | None:
         """Memory of one device for the cache (None: a part is unknown). May be negative."""

@@ -21,10 +21,7 @@ REPEATING = ("n_recurrent_loops", "num_loops", "total_ut_steps")
 def refuse_unread(text: dict[str, Any]) -> None:
     """Raise where a key or the model type says that layers cache in a way not modelled.
 
-    Raises
-    ------
-    UnknownCacheError
-        With the key and what it means.
+    UnknownCacheError with the key and what it means.
     """
     kind, keys = str(text.get("model_type") or ""), config_keys()
     if keys.no_attention.match(kind.lower()):

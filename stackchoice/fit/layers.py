@@ -63,10 +63,7 @@ def model_layers(config: dict[str, Any], *, shared_too: bool = False) -> list[La
 
     With ``shared_too`` layers that read the cache of another have one too, as some engines do it.
 
-    Raises
-    ------
-    UnknownCacheError
-        When the config has a layer kind that is not modelled, or lacks a needed key.
+    UnknownCacheError when the config has a layer kind that is not modelled, or lacks a needed key.
     """
     text = text_config(config)
     return _layers({k: v for k, v in text.items() if not shared_too or k not in SHARING})

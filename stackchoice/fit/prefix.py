@@ -61,10 +61,7 @@ def reuse_rule(launch: Launch) -> ReuseRule:
     ``v1/core/single_type_kv_cache_manager.py``; SGLang
     ``mem_cache/unified_cache/components/mamba.py``; ``data/allocators.yaml`` for the rest.
 
-    Raises
-    ------
-    UnknownRuleError
-        When nobody read what this release finds again.
+    UnknownRuleError when nobody read what this release finds again.
     """
     rule = launch.need("rule")
     if not launch.prefix_caching:

@@ -63,10 +63,7 @@ class Point(Record):
 
 
 def fit(
-    points: list[Point],
-    priors: dict[str, float],
-    *,
-    doubtful_weight: float = DOUBTFUL_WEIGHT,
+    points: list[Point], priors: dict[str, float], *, doubtful_weight: float = DOUBTFUL_WEIGHT
 ) -> ShareModel:
     """Fit effects on all points and the quantiles of errors with each group left out in turn.
 

@@ -93,7 +93,6 @@ def size(
         )
     note = "; ".join(text for text in (unread, beyond) if text)
     spaces, taken = taken_by(config, artifact, machine, devices, facts, engines)
-    file_format = None if artifact.encoding == "unknown" else artifact.format
     one = held.bytes_per_sequence(context_tokens) if held else None
     rows = [
         fit_row(**asked, bytes_per_sequence=one)
@@ -101,7 +100,7 @@ def size(
     ]
     admissions = admission_rows(
         config, machine, rows, context_tokens=context_tokens, devices=devices, facts=facts,
-        kv_dtype=kv_dtype, file_format=file_format, workspaces=spaces,
+        kv_dtype=kv_dtype, file_format=artifact.stated_format, workspaces=spaces,
     )  # fmt: skip
     situation = Situation(
         engine="", model=model, artifact=artifact, machine=machine, tp=devices,
@@ -204,8 +203,7 @@ def taken_by(
         config, machine, devices=devices, facts=facts, weights_bytes=artifact.weights_bytes.value,
     )  # fmt: skip
     named = {engine: spaces[engine] for engine in engines or [] if engine in spaces}
-    file_format = None if artifact.encoding == "unknown" else artifact.format
-    return spaces, lightest(named or spaces, config, facts, file_format)
+    return spaces, lightest(named or spaces, config, facts, artifact.stated_format)
 
 
 def held_by(

@@ -228,10 +228,7 @@ def _origin(rows: list[MeasuredRate]) -> list[str]:
 def _seen(run: Run, row: MeasuredRate, cache_at: Callable[[int], int] | None) -> Run:
     """Return the run that was measured: the same set-up at its own depth and prompt.
 
-    Raises
-    ------
-    InputError
-        When it decoded faster than memory can be read: then it was another set-up.
+    InputError when it decoded faster than memory can be read: then it was another set-up.
     """
     seen = run.model_copy(
         update={

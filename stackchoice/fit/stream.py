@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stackchoice.errors import UnknownCacheError
+from stackchoice.facts.config_defaults import config_keys
 from stackchoice.facts.links import Link
 from stackchoice.facts.measurements import SpeedClasses
 from stackchoice.facts.records import Artifact, Machine, Model
@@ -35,14 +36,22 @@ def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
     """Bytes of weights that one decode step reads: all of them, unless the file says less.
 
     Unknown for a mixture of experts, or a loop over layers, of which nobody counted what a token
-    touches: all of its weights, once, would make a ceiling many times too low, or too high.
+    touches, and for a model that denoises several tokens at a time: all of its weights, once,
+    would make a ceiling many times too low, or too high.
     """
+    config = (model.config.value if model is not None else None) or {}
+    if config_keys().denoised.match(str(text_config(config).get("model_type") or "")):
+        return None
     known = artifact.read_bytes_per_token
     if known.known:
         return known.value
-    config = (model.config.value if model is not None else None) or {}
-    loops = layers_run(config) != whole(text_config(config), "num_hidden_layers")
-    return None if loops or has_experts(config) else artifact.weights_bytes.value
+    if config and (has_experts(config) or _loops(config)):
+        return None
+    return artifact.weights_bytes.value
+
+
+def _loops(config: dict[str, Any]) -> bool:
+    return layers_run(config) != whole(text_config(config), "num_hidden_layers")
 
 
 def layers_run(config: dict[str, Any]) -> int | None:

@@ -33,9 +33,7 @@ class Verdict(Record):
 
     because: Because
     needed_bytes: int | None = None
-    available_bytes: int | None = None
     longest_tokens: int | None = None
-    note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -92,41 +90,37 @@ def pool_verdict(
     with states needs a block for each request that may run, where graphs are captured.
     """
     if cache_bytes is not None and cache_bytes <= 0:
-        return Verdict(because="no_memory_for_cache", available_bytes=cache_bytes)
+        return Verdict(because="no_memory_for_cache")
     length = launch.context_tokens
     if launch.need("rule") == "token_pool":
         if cache_bytes is None:
             raise UnknownRuleError("the memory for the cache is not given")
         tokens = sglang.pools(launch, cache_bytes).tokens
         because = "ok" if tokens >= length else "pool_below_one_request"
-        return Verdict(because=because, available_bytes=cache_bytes, longest_tokens=tokens)
+        return Verdict(because=because, longest_tokens=tokens)
     plan = vllm.plan(launch)
     needed = plan.needed_bytes(length)
     if blocks is not None:
         enough = plan.request_blocks(length) <= blocks
         return Verdict(
             because="ok" if enough else "pool_below_one_request", needed_bytes=needed,
-            available_bytes=blocks * plan.block_bytes,
             longest_tokens=plan.longest(blocks * plan.block_bytes, length),
         )  # fmt: skip
     if cache_bytes is None:
         raise UnknownRuleError("neither memory for the cache nor blocks are given")
     if needed > cache_bytes:
         return Verdict(
-            because="max_model_len_exceeds_pool", needed_bytes=needed, available_bytes=cache_bytes,
+            because="max_model_len_exceeds_pool", needed_bytes=needed,
             longest_tokens=plan.longest(cache_bytes, length),
         )  # fmt: skip
     if (
         budget and device_bytes and budget.graphs == "outside"
         and budget.granted_bytes + budget.graph_bytes > device_bytes
     ):  # fmt: skip
-        return Verdict(because="graph_capture", needed_bytes=needed, available_bytes=cache_bytes)
+        return Verdict(because="graph_capture", needed_bytes=needed)
     if requests := vllm.requests_without_state(launch, plan, cache_bytes):
-        return Verdict(
-            because="no_memory_for_state", needed_bytes=requests * plan.block_bytes,
-            available_bytes=cache_bytes,
-        )  # fmt: skip
-    return Verdict(because="ok", needed_bytes=needed, available_bytes=cache_bytes)
+        return Verdict(because="no_memory_for_state", needed_bytes=requests * plan.block_bytes)
+    return Verdict(because="ok", needed_bytes=needed)
 
 
 def offload_verdict(launch: Launch, *, weights_bytes: int, device_bytes: int) -> Verdict:
@@ -142,5 +136,5 @@ def offload_verdict(launch: Launch, *, weights_bytes: int, device_bytes: int) ->
     needed = weights_bytes + held.total_bytes
     return Verdict(
         because="ok" if needed + margin <= device_bytes else "partial_cpu_offload",
-        needed_bytes=needed, available_bytes=device_bytes,
-    )  # fmt: skip
+        needed_bytes=needed,
+    )

@@ -183,6 +183,14 @@ RULES: dict[str, Callable[[Start], Ends]] = {
 }  # fmt: skip
 
 
+def of_replica(
+    asked: Launch, machine: Machine, devices: int, weights_bytes: int | None
+) -> Datum[int]:
+    """Return the :func:`workspace` of a launch whose weights are spread over so many devices."""
+    each = None if weights_bytes is None else weights_bytes / devices / GIB
+    return workspace(Start(asked, machine, devices, each))
+
+
 def workspace(start: Start, *, end: float = 1.0) -> Datum[int]:
     """Return what a replica takes on all its devices beside weights and cache, in bytes.
 

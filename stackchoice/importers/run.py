@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from stackchoice.confirm.identity import Basis
+from stackchoice.confirm.identity import Basis, Setting
 from stackchoice.confirm.passport import Lengths
 from stackchoice.confirm.results import Goodput
 from stackchoice.facts.datum import Record
-from stackchoice.importers.values import Plain, plain
+from stackchoice.importers.values import plain
 from stackchoice.load.records import Sample, Spread, Usage
 
 #: Settings of decoding that a request may carry.
@@ -35,7 +35,7 @@ class Run(Record):
     concurrency: int | None = None
     rate_per_s: float | None = None
     arrival_pattern: str | None = None
-    sampling_settings: dict[str, str | int | float | bool] | None = None
+    sampling_settings: dict[str, Setting] | None = None
     input_lengths: Lengths | None = None
     output_lengths: Lengths | None = None
     warm_up: str | None = None
@@ -68,7 +68,7 @@ class Run(Record):
     notes: tuple[str, ...] = ()
 
 
-def sampling_of(tree: Any) -> dict[str, Plain]:
+def sampling_of(tree: Any) -> dict[str, Setting]:
     """Return the settings of decoding among the plain values of an object."""
     return {name: value for name, value in plain(tree).items() if name in SAMPLING}
 

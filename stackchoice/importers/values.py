@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stackchoice.confirm import protocol
+from stackchoice.confirm.identity import Setting
 from stackchoice.confirm.passport import Lengths
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.values import measurable, text_of
@@ -13,7 +14,6 @@ from stackchoice.load.records import Spread
 from stackchoice.load.rules import load_rules
 
 MAX_TEXT = 300
-Plain = str | int | float | bool
 
 
 def number(value: Any, scale: float = 1.0) -> float | None:
@@ -58,11 +58,11 @@ def rows(value: Any) -> list[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def plain(tree: Any) -> dict[str, Plain]:
+def plain(tree: Any) -> dict[str, Setting]:
     """Return the plain values of an object, safe to show."""
     if not isinstance(tree, dict):
         return {}
-    found: dict[str, Plain] = {}
+    found: dict[str, Setting] = {}
     for key, value in tree.items():
         if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
             found[shown(str(key), 100)] = value

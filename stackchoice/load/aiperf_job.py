@@ -39,10 +39,8 @@ def write_job(endpoint: Endpoint, plan: Plan, folder: Path) -> str:
     streams begin at once unless the load names its ``stagger_s``. A key is only referred to: by
     its variable's name, in the job by a secret.
 
-    Raises
-    ------
-    InputError
-        When the folder holds something already, or cannot be written, or the load is too large.
+    InputError when the folder holds something already, or cannot be written, or the load is too
+    large.
     """
     key = bool(endpoint.api_key_env) or endpoint.api_key() is not None
     load = LoadRun(endpoint, plan, lambda event: None)

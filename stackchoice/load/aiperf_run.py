@@ -85,12 +85,8 @@ def put_on(
 ) -> tuple[dict[str, Exchange], ClientHealth]:  # fmt: skip
     """Let AIPerf send requests; give the exchanges by our ids, each of them, and its health.
 
-    Raises
-    ------
-    InputError
-        For a closed loop with too few requests to show its concurrency.
-    EngineError
-        When AIPerf does not end well or in time.
+    InputError for a closed loop with too few requests to show its concurrency. EngineError when
+    AIPerf does not end well or in time.
     """
     if isinstance(load, Closed) and load.streams > 1 and len(bodies) < 2 * load.streams:
         raise InputError(

@@ -191,6 +191,11 @@ class Spread(Record):
             span = f"{self.low:.4g} to {self.high:.4g}"
         return f"{self.median:.4g}{kind} ({span}, n = {self.n or 'unknown'}; {', '.join(earned)})"
 
+    def in_ms(self, name: str) -> str:
+        """Return a percentile of seconds in milliseconds as text, or why there is none."""
+        value = getattr(self, name)
+        return self.percentile_text(name) if value is None else f"{value * 1e3:.4g}"
+
     def percentile_text(self, name: str) -> str:
         """Return the percentile as text, or why there is none."""
         value, floor = getattr(self, name), load_rules().percentile_floors[name]

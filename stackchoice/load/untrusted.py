@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stackchoice.facts.values import dict_of, list_of, text_of
+from stackchoice.facts.values import dict_of, is_number, list_of, text_of
 from stackchoice.facts.yaml import shown
 
 
@@ -47,5 +47,4 @@ def message_of(answer: dict[str, Any]) -> str:
 
 def rate_of(value: Any) -> float | None:
     """Return a plausible rate, or None."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12
-    return float(value) if good else None
+    return float(value) if is_number(value) and 0 < value < 1e12 else None

@@ -11,7 +11,7 @@ from stackchoice.fit.admissions import AdmissionRow
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.charts import INK, finish, rows_axis
-from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 
 #: Fills of budgets, in lightness as well as hue.
 FILLS = ("#0b4f8a", "#e69f00", "#a9d5f2", "#c9ced4")
@@ -113,7 +113,8 @@ def admissions_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
         sentences.append(f"{row.title}: {', '.join(said)}")
     counts = ", ".join(f"{text.number(b.live_sequences)} in {n}" for n, b in quotients.items())
     spoken = f"Live sequences by engine. Plain quotient: {counts}. {'; '.join(sentences)}."
-    return _lanes(rows, table.bases), spoken
+    built = _built(tuple(table.bases), len({row["row"] for row in rows}))
+    return Filled(built, {"rows": rows}), spoken
 
 
 def _lane(
@@ -124,10 +125,6 @@ def _lane(
         "row": row, "budget": basis, "live": live or 0, "quotient": quotient,
         "end": shown if live is None else f"{shown} [{evidence}]",
     }  # fmt: skip
-
-
-def _lanes(rows: Rows, bases: list[str]) -> Filled:
-    return Filled(_built(tuple(bases), len({row["row"] for row in rows})), {"rows": rows})
 
 
 @cache
@@ -141,7 +138,7 @@ def _built(named: tuple[str, ...], rows: int) -> Built:
     base = (
         alt.Chart(ROWS)
         .transform_calculate(end_at="max(datum.live, datum.quotient)")
-        .encode(y=rows_axis("row"), yOffset=lane)
+        .encode(y=rows_axis(), yOffset=lane)
     )
     axis = alt.X("live:Q", title="live sequences, at least; black tick: the plain quotient",
                  axis=alt.Axis(tickMinStep=1, tickCount=10))  # fmt: skip

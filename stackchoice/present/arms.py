@@ -12,9 +12,8 @@ from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts import Facts
 from stackchoice.facts.names import counted
-from stackchoice.load.records import Spread
 from stackchoice.load.untrusted import visible
-from stackchoice.present.charts import INK, finish, rows_axis
+from stackchoice.present.charts import INK, finish, rows_axis, said_below
 
 #: What a distribution is drawn of: field of the results -> title.
 DRAWN = {"ttft_s": "TTFT", "itl_s": "ITL"}
@@ -61,19 +60,13 @@ def _figures(found: Comparison) -> list[tuple[str, list[str]]]:
         for rank in ("p95", "p99"):
             spreads = [getattr(a.passport.results, field) for a in found.arms]
             if any(spreads):
-                rows.append((f"{title}, {rank}, ms", [_rank(s, rank) for s in spreads]))
+                cells = [s.in_ms(rank) if s else "unknown" for s in spreads]
+                rows.append((f"{title}, {rank}, ms", cells))
     for title, field in (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
                          ("restarts", "restarts")):  # fmt: skip
         cells = [shown(getattr(a.passport.results, field)) for a in found.arms]
         rows.append((title, cells))
     return rows
-
-
-def _rank(spread: Spread | None, rank: str) -> str:
-    if spread is None:
-        return "unknown"
-    value = getattr(spread, rank)
-    return spread.percentile_text(rank) if value is None else f"{value * 1e3:.4g}"
 
 
 def distribution_chart(
@@ -111,14 +104,14 @@ def distribution_chart(
         points += [{"row": label, "value": v * 1e3} for v in values[:500] if v is not None]
     if not rows:
         return None
-    base = alt.Chart(pd.DataFrame(rows)).encode(y=rows_axis("row"))
+    base = alt.Chart(pd.DataFrame(rows)).encode(y=rows_axis())
     axis = alt.X("low:Q", title=f"{DRAWN.get(field, field)}, ms", scale=alt.Scale(zero=True))
-    dots = alt.Chart(pd.DataFrame(points, columns=["row", "value"])).encode(y=rows_axis("row"))
+    dots = alt.Chart(pd.DataFrame(points, columns=["row", "value"])).encode(y=rows_axis())
     chart = alt.layer(
         base.mark_bar(height=10).encode(x=axis, x2="high:Q", color=alt.Color("fill:N", scale=None)),
         dots.mark_tick(thickness=1, size=10, color=INK, opacity=0.4).encode(x="value:Q"),
         base.mark_tick(thickness=4, size=26, color=INK).encode(x="middle:Q"),
-        base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
+        said_below(base),
     )
     text = f"{DRAWN.get(field, field)} of {counted(len(arms), 'arm')}. {'; '.join(spoken)}."
     return finish(chart, rows=len(rows), step=66), text

@@ -13,15 +13,17 @@ import pandas as pd
 from stackchoice.choose.decision import Cost, Fit
 from stackchoice.facts.interval import Interval
 from stackchoice.fit import Speed
+from stackchoice.fit.memory import GB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
-from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
+from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 
 WIDTH = 620
 BAR = 30
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 INK = "#1b1f24"
-
+#: A bar of parts: its name, what stands at its end, and how large each part is.
+Stack = tuple[str, str, dict[str, float]]
 
 #: Part of the memory budget -> (FitRow field, fill, text on the fill).
 MEMORY_PARTS = {
@@ -39,7 +41,7 @@ COST_PARTS = {
 
 def memory_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
     """Return the memory budgets as stacked bars in decimal GB, one bar per row, and its text."""
-    rows, sentences = [], []
+    bars, sentences = list[Stack](), []
     for row in fit.rows:
         known = row.live_sequences is not None
         live = row.sequences
@@ -53,18 +55,16 @@ def memory_chart(fit: Fit | Sizing) -> tuple[Chart, str]:
             f"{text.gb(row.pool_bytes)}, live sequences {live}"
             + (f" ({row.evidence.value})" if known else "")
         )
-        for part, (field, _, _) in MEMORY_PARTS.items():
-            size = getattr(row, field)
-            shown = max(size, 0) / text.GB if size is not None else 0.0
-            rows.append({"row": row.basis, "part": part, "value": shown, "end": note})
+        sizes = {part: getattr(row, field) or 0 for part, (field, *_) in MEMORY_PARTS.items()}
+        bars.append((row.basis, note, {part: max(n, 0) / GB for part, n in sizes.items()}))
     axis = "decimal GB (1 GB = 1,000,000,000 bytes)"
-    chart = stacked(rows, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
+    chart = stacked(bars, MEMORY_PARTS, axis=axis, label="format(datum.value, '.1f')")
     return chart, f"Memory budgets, each row by itself. {'; '.join(sentences)}."
 
 
 def cost_chart(cost: Cost) -> tuple[Chart, str]:
     """Return each path's monthly cost, stacked by what it is paid for, and its text."""
-    rows, sentences = [], []
+    bars, sentences = list[Stack](), []
     for line in cost.lines:
         total = text.usd(line.total_usd)
         note = f"{total} a month"
@@ -76,10 +76,9 @@ def cost_chart(cost: Cost) -> tuple[Chart, str]:
         people = f"people and one-time {line.people_evidence.value}"
         classes = f"infrastructure {line.evidence.value}; {people}"
         name = f"{line.path} [{classes}]"
-        for part, (field, _, _) in COST_PARTS.items():
-            usd = getattr(line, field)
-            rows.append({"row": name, "part": part, "value": float(usd or 0), "end": note})
-    chart = stacked(rows, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
+        amounts = {part: float(getattr(line, f) or 0) for part, (f, *_) in COST_PARTS.items()}
+        bars.append((name, note, amounts))
+    chart = stacked(bars, COST_PARTS, axis="USD a month", label="format(datum.value, ',.0f')")
     return chart, f"Cost by path, USD a month. {'; '.join(sentences) or 'No path has a price'}."
 
 
@@ -111,13 +110,9 @@ def decode_chart(
     frame = pd.DataFrame([row for row in rows if row["middle"] is not None])
     if frame.empty:
         frame = pd.DataFrame(columns=list(rows[0]))
-    base = alt.Chart(frame).encode(y=rows_axis("row"))
+    base = alt.Chart(frame).encode(y=rows_axis())
     axis = alt.X("low:Q", title="tokens/s of one stream", scale=alt.Scale(zero=True))
-    chart = alt.layer(
-        base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
-        base.mark_tick(thickness=4, size=26, color="#0b4f8a").encode(x="middle:Q"),
-        base.mark_text(align="left", dx=2, dy=24, color=INK).encode(x=alt.datum(0), text="end:N"),
-    )
+    chart = alt.layer(*intervals(base, axis))
     spoken = "; ".join(f"{row['row']}: {row['end']}" for row in frame.to_dict("records"))
     return finish(chart, rows=len(frame), step=66), f"Decode rate of one stream. {spoken}."
 
@@ -129,10 +124,16 @@ def _span(row: str, evidence: str, low: Any, middle: Any, high: Any, word: str) 
     return {"row": f"{row} [{evidence}]", "low": low, "middle": middle, "high": high, "end": end}
 
 
-def stacked(rows: Rows, parts: dict[str, tuple[str, str, str]], *, axis: str, label: str) -> Filled:
+def stacked(
+    bars: list[Stack], parts: dict[str, tuple[str, str, str]], *, axis: str, label: str
+) -> Filled:
     """Return bars of parts, one a row; ``label`` is what a wide enough part says of itself."""
-    bars = len({row["row"] for row in rows})
-    return Filled(_stacked(tuple(parts.items()), axis, label, bars), {"rows": rows})
+    rows = [
+        {"row": name, "part": part, "value": value, "end": end}
+        for name, end, sizes in bars for part, value in sizes.items()
+    ]  # fmt: skip
+    names = {name for name, *_ in bars}
+    return Filled(_stacked(tuple(parts.items()), axis, label, len(names)), {"rows": rows})
 
 
 @cache
@@ -160,26 +161,39 @@ def _stacked(
         scale=alt.Scale(domain=order, range=[over for _, _, over in parts.values()]),
     )  # fmt: skip
     bars = base.mark_bar(height=BAR, stroke="#ffffff", strokeWidth=1).encode(
-        y=rows_axis("row"), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
+        y=rows_axis(), x=alt.X("from:Q", title=axis), x2="to:Q", color=colour
     )
     inside = (
         base.transform_filter("datum.value > datum.widest * 0.08")
         .mark_text(fontWeight="bold")
-        .encode(y=rows_axis("row"), x="middle:Q", text="shown:N", color=ink)
+        .encode(y=rows_axis(), x="middle:Q", text="shown:N", color=ink)
     )
-    ends = (
-        base.transform_filter(f"datum.rank == {len(order) - 1}")
-        .mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK)
-        .encode(y=rows_axis("row"), x=alt.datum(0), text="end:N")
-    )
+    last = base.transform_filter(f"datum.rank == {len(order) - 1}")
+    ends = said_below(last).encode(y=rows_axis())
     chart = alt.layer(bars, inside, ends).resolve_scale(color="independent")
     return Built(finish(chart, rows=rows, step=66))
 
 
-def rows_axis(field: str) -> alt.Y:
+def intervals(base: alt.Chart, axis: alt.X) -> tuple[alt.Chart, alt.Chart, alt.Chart]:
+    """Return rows from ``low`` to ``high`` with their middles marked, and what each says."""
+    return (
+        base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
+        base.mark_tick(thickness=4, size=26, color="#0b4f8a").encode(x="middle:Q"),
+        said_below(base),
+    )
+
+
+def said_below(base: Any) -> Any:
+    """Return the text ``end`` of each row, below its bar."""
+    return base.mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK).encode(
+        x=alt.datum(0), text="end:N"
+    )
+
+
+def rows_axis() -> alt.Y:
     """Return the axis of rows: in the given order, long labels on several lines."""
     return alt.Y(
-        f"{field}:N", sort=None, title=None,
+        "row:N", sort=None, title=None,
         axis=alt.Axis(labelLimit=0, labelExpr=_WRAP, ticks=False, domain=False),
     )  # fmt: skip
 

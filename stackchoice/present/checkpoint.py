@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from stackchoice.facts.names import counted
 from stackchoice.facts.yaml import shown
 from stackchoice.fit.layers import Layers
-from stackchoice.present.text import GB, number
+from stackchoice.fit.memory import GB
+from stackchoice.present.text import number
 from stackchoice.read.findings import Finding
 from stackchoice.read.inspection import EncodingUse, Inspection, Tower
 
@@ -31,7 +33,7 @@ def describe_checkpoint(found: Inspection) -> str:
     if found.path.lower().endswith(".json"):  # alone, and its folder may have any name
         name = f"{name}, {Path(found.path).name}"
     size = "" if found.bytes_on_disk is None else f", {found.bytes_on_disk / GB:,.2f} GB"
-    files = f"{found.files} file{'s' if found.files != 1 else ''}"
+    files = counted(found.files, "file")
     lines = [f"{shown(name, 80)}  ({found.format}{f' {found.file_type}' if found.file_type else ''}"
              f", {files}{size})", ""]  # fmt: skip
     lines += _findings(found.contradictions(), "contradiction")
@@ -44,7 +46,7 @@ def describe_checkpoint(found: Inspection) -> str:
 def _findings(rows: list[Finding], word: str) -> list[str]:
     if not rows:
         return [f"no {word}s", ""] if word == "contradiction" else []
-    lines = [f"{len(rows)} {word}{'s' if len(rows) > 1 else ''}"]
+    lines = [counted(len(rows), word)]
     mark = "!" if word == "contradiction" else "-"
     for row in rows:
         lines.append(f"  {mark} {row.code}")
@@ -117,7 +119,7 @@ def _tower(tower: Tower) -> str:
         return "none" if tower.layers is None else f"{tower.layers} declared, no tensors here"
     parts = []
     if tower.layers:
-        parts.append(f"{tower.layers} layer{'s' if tower.layers > 1 else ''}")
+        parts.append(counted(tower.layers, "layer"))
     if tower.modules is not None:
         parts.append(f"{tower.modules:,} modules, {number(tower.bytes / GB, 'GB')}"
                      if tower.bytes is not None else f"{tower.modules:,} modules")  # fmt: skip

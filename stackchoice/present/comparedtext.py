@@ -1,10 +1,9 @@
 """A comparison and a passport as text for a terminal, escaped: anything in them may be hostile."""
 
-from stackchoice.compare.arms import Arm, Comparison, Pair
+from stackchoice.compare.arms import Comparison, Pair
 from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
 from stackchoice.facts.yaml import shown_lines
-from stackchoice.load.records import Spread
 
 REST = (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
         ("restarts", "restarts"), ("energy, J", "energy_j"))  # fmt: skip
@@ -56,9 +55,12 @@ def _figures(comparison: Comparison) -> list[str]:
         ))  # fmt: skip
     for name, title in TAILS:
         for rank in ("p95", "p99"):
-            if any(getattr(a.passport.results, name) for a in comparison.arms):
-                cells_ = [_rank(a, name, rank) for a in comparison.arms]
-                lines.append(f"{title} {rank}, ms: " + "; ".join(cells_))
+            spreads = [(a.name, getattr(a.passport.results, name)) for a in comparison.arms]
+            if any(spread for _, spread in spreads):
+                lines.append(f"{title} {rank}, ms: " + "; ".join(
+                    f"{arm} {spread.in_ms(rank) if spread else 'unknown'}"
+                    for arm, spread in spreads
+                ))  # fmt: skip
     silent = []
     for title, name in REST:
         values = [getattr(a.passport.results, name) for a in comparison.arms]
@@ -71,16 +73,6 @@ def _figures(comparison: Comparison) -> list[str]:
     if silent:
         lines.append(f"unknown in every arm: {', '.join(silent)}")
     return lines
-
-
-def _rank(arm: Arm, name: str, rank: str) -> str:
-    spread = getattr(arm.passport.results, name)
-    if not isinstance(spread, Spread):
-        return f"{arm.name} unknown"
-    value = getattr(spread, rank)
-    return f"{arm.name} " + (
-        spread.percentile_text(rank) if value is None else format(value * 1e3, ".4g")
-    )
 
 
 def _verdict(pair: Pair) -> list[str]:

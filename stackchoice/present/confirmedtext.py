@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from stackchoice.carried_out import CarriedOut
-from stackchoice.confirm import (
-    Passport,
-)
+from stackchoice.confirm import Passport
 from stackchoice.confirm.passport import Lengths
 from stackchoice.confirmation import interval_text
 from stackchoice.facts.datum import sure

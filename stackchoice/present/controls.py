@@ -1,5 +1,6 @@
 """What forms are made of: choices, texts, and lines that say what was refused or done."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ def dropdown(
         options=options, value=options[0][1] if value is None else value, description=label,
         style=STYLE, layout=layout,
     )  # fmt: skip
+
+
+def listed(records: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return choices of records of the fact base: each by its name, for its id."""
+    return [(record.name, record.id) for record in records.values()]
 
 
 def text_field(label: str, value: str, layout: ipywidgets.Layout = LAYOUT) -> ipywidgets.Text:

@@ -10,7 +10,7 @@ from stackchoice.choose.against import ReleaseRow
 from stackchoice.choose.case import Case
 from stackchoice.choose.decide import decided, likely_case
 from stackchoice.choose.decision import Decision
-from stackchoice.choose.defend import Bar, Defence, Tornado, defended
+from stackchoice.choose.defend import Defence, Tornado, defended
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.present import text
@@ -36,7 +36,8 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
     """Return the widest bars of a tornado around today's total, in USD a month, and its text."""
     rows, spoken = [], []
     centre = float(tornado.usd or 0)
-    for bar in _surviving(tornado)[:MOST_BARS]:
+    surviving = [b for b in tornado.bars if None not in (b.usd_at_low, b.usd_at_high)]
+    for bar in surviving[:MOST_BARS]:
         ends = [("low", bar.low, bar.usd_at_low), ("high", bar.high, bar.usd_at_high)]
         said = ", ".join(f"{text.usd(usd)} at {text.number(at)}" for _, at, usd in ends)
         spoken.append(f"{label(bar.input)}: {said}")
@@ -54,7 +55,7 @@ def tornado_chart(tornado: Tornado) -> tuple[Chart, str]:
 
 @cache
 def _tornado(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("from:Q", title="USD a month, all else as likely", scale=alt.Scale(zero=False))
     colour = alt.Color(
         "end:N", title=None, scale=alt.Scale(domain=["low", "high"], range=[LOW, HIGH]),
@@ -71,11 +72,6 @@ def _tornado(rows: int) -> Built:
     return Built(finish(chart, rows=rows, step=58))
 
 
-def _surviving(tornado: Tornado) -> list[Bar]:
-    """Return the bars of inputs at both ends of which the option survives."""
-    return [bar for bar in tornado.bars if None not in (bar.usd_at_low, bar.usd_at_high)]
-
-
 def shares_chart(defence: Defence) -> tuple[Chart, str]:
     """Return how often each outcome came of the draws, and its text."""
     shares = defence.shares
@@ -90,7 +86,7 @@ def shares_chart(defence: Defence) -> tuple[Chart, str]:
 
 @cache
 def _shares(rows: int, title: str) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("share:Q", title=title, axis=alt.Axis(format="%"),
                  scale=alt.Scale(domain=[0, 1]))  # fmt: skip
     chart = alt.layer(

@@ -57,10 +57,7 @@ def dropped(path: Path, facts: Facts) -> Section:
     Its kind is told by what it holds. A text that several readers could take is given to the one
     that asks for most: a benchmark's result, then a request log, then an engine's log.
 
-    Raises
-    ------
-    InputError
-        When no reader knows it.
+    InputError when no reader knows it.
     """
     if not os.path.exists(path):
         raise InputError(f"{shown(str(path))}: there is no such file; give the path of one")
@@ -108,20 +105,8 @@ def _is_config(path: Path) -> bool:
     return isinstance(tree, dict) and bool({"architectures", "model_type"} & set(tree))
 
 
-def _passport(path: Path, facts: Facts) -> Section:
-    return _arms([Passport.load(path)], facts)
-
-
-def _benchmark(path: Path, facts: Facts) -> Section:
-    return _arms(import_results(path), facts)
-
-
 def _arms(arms: list[Passport], facts: Facts) -> Section:
     return section("arms", name="arms", heading="Measured", **arms_context(arms, facts))
-
-
-def _requests(path: Path, facts: Facts) -> Section:
-    return traffic_table(measure_log(path, facts))
 
 
 def _engine_log(path: Path, facts: Facts) -> Section:
@@ -133,9 +118,11 @@ def _engine_log(path: Path, facts: Facts) -> Section:
 
 #: Readers of one file, in the order in which they are asked.
 READERS: dict[str, Callable[[Path, Facts], Section]] = {
-    "passport": _passport, "benchmark": _benchmark, "request log": _requests,
+    "passport": lambda path, facts: _arms([Passport.load(path)], facts),
+    "benchmark": lambda path, facts: _arms(import_results(path), facts),
+    "request log": lambda path, facts: traffic_table(measure_log(path, facts)),
     "engine log": _engine_log,
-}  # fmt: skip
+}
 
 
 class DropPanel(Panel):

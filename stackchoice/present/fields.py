@@ -145,7 +145,8 @@ def written(scenario: Scenario, path: str, text: str, answered_by: str = "") -> 
     brings its own artifacts and presets; another model or machine makes a stated budget void.
     ScenarioError where a number may be read in two ways.
     """
-    tree = _tree(scenario)
+    tree = {"schema_version": scenario.schema_version,
+            **scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)}  # fmt: skip
     if path in scenario_inputs(scenario):
         value = _value(path, text)
         if value is not None:
@@ -220,11 +221,6 @@ def _scalar(path: str, text: str) -> int | float | str:
 def _text(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
     return f"{text}0" if EITHER.fullmatch(text) else text
-
-
-def _tree(scenario: Scenario) -> dict[str, Any]:
-    tree = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return {"schema_version": scenario.schema_version, **tree}
 
 
 def _put(tree: dict[str, Any], path: str, value: Any) -> None:

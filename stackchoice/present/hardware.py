@@ -9,10 +9,11 @@ import altair as alt
 from stackchoice.facts import Facts
 from stackchoice.facts.told import Why
 from stackchoice.fit import PremiseCheck
+from stackchoice.fit.memory import GIB
 from stackchoice.fit.sizing import Sizing
 from stackchoice.present import text
 from stackchoice.present.admissions import admission_table, admissions_chart
-from stackchoice.present.charts import BAR, INK, finish, memory_chart, rows_axis
+from stackchoice.present.charts import BAR, finish, memory_chart, rows_axis, said_below
 from stackchoice.present.drawing import ROWS, Built, Chart, Filled, Rows
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.score import Score
@@ -96,7 +97,7 @@ def speed_ledger_table(facts: Facts) -> Section:
 
 
 def _bar(row: str, size: int, end: str, *, true: bool = True) -> dict[str, Any]:
-    return {"row": row, "gib": size / text.GIB, "end": end, "fill": TRUE if true else OTHER}
+    return {"row": row, "gib": size / GIB, "end": end, "fill": TRUE if true else OTHER}
 
 
 def _bars(rows: Rows) -> Filled:
@@ -105,14 +106,12 @@ def _bars(rows: Rows) -> Filled:
 
 @cache
 def _built(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     chart = alt.layer(
         base.mark_bar(height=BAR).encode(
             x=alt.X("gib:Q", title=GIB_AXIS, axis=alt.Axis(tickCount=8)),
             color=alt.Color("fill:N", scale=None),
         ),
-        base.mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK).encode(
-            x=alt.datum(0), text="end:N"
-        ),
+        said_below(base),
     )
     return Built(finish(chart, rows=rows, step=66))

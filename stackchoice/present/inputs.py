@@ -3,7 +3,7 @@
 import ipywidgets
 
 from stackchoice.facts import Facts
-from stackchoice.present.controls import LAYOUT, STYLE, dropdown, text_field
+from stackchoice.present.controls import LAYOUT, STYLE, dropdown, listed, text_field
 from stackchoice.present.fields import NOT_KNOWN, Field, shown
 from stackchoice.scenario import Scenario
 
@@ -25,17 +25,12 @@ def control(field: Field, scenario: Scenario, facts: Facts) -> ipywidgets.Widget
 
 def _choices(field: Field, facts: Facts, value: str) -> list[tuple[str, str]]:
     if field.path == "model.id":
-        return models(facts)
+        return listed(facts.models)
     if field.path == "candidates.machines.0.id":
         none = [] if value else [("none", "")]
-        return [*none, *((machine.name, machine.id) for machine in facts.machines.values())]
+        return [*none, *listed(facts.machines)]
     names = field.choices or ("yes", "no", NOT_KNOWN)
     return [(name, name) for name in names]
-
-
-def models(facts: Facts) -> list[tuple[str, str]]:
-    """Return every model there is."""
-    return [(model.name, model.id) for model in facts.models.values()]
 
 
 def weights(scenario: Scenario, facts: Facts) -> list[tuple[str, str]]:

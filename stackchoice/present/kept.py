@@ -26,10 +26,7 @@ class Kept:
     def read(self) -> dict[str, str]:
         """Return what was kept; nothing where there is no file.
 
-        Raises
-        ------
-        InputError
-            When the file is there and holds something else.
+        InputError when the file is there and holds something else.
         """
         found = self._all().get(self.name, {})
         if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):

@@ -3,15 +3,14 @@
 from stackchoice.errors import InputError
 from stackchoice.facts import Facts
 from stackchoice.facts.names import artifact_named, named
-from stackchoice.fit.path import artifact_parts
-from stackchoice.fit.release import checked_release
-from stackchoice.kernels import EngineWall, ModelWall, engine_wall, wall_there
-from stackchoice.present.controls import dropdown, text_field
+from stackchoice.fit.path import artifact_parts, first_quantised
+from stackchoice.kernels import EngineWall, ModelWall, engine_wall, split_release, wall_there
+from stackchoice.present.controls import dropdown, listed, text_field
 from stackchoice.present.kept import Kept
 from stackchoice.present.kerneltext import wall_text
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.present.panels import artifact_choices, model_choices
+from stackchoice.present.panels import artifact_choices
 from stackchoice.why.fit import kernel_path, kernel_rows
 
 NEWEST = "newest"
@@ -35,10 +34,7 @@ def wall_of(
 ) -> ModelWall:  # fmt: skip
     """Return the wall of an artifact in one engine on one machine.
 
-    Raises
-    ------
-    InputError
-        When nobody read how the artifact is stored, or the release cannot be placed.
+    InputError when nobody read how the artifact is stored, or the release cannot be placed.
     """
     model = named("model", model_id, facts.models)
     artifact = artifact_named(artifact_id, model)
@@ -46,9 +42,8 @@ def wall_of(
     parts = artifact_parts(model, artifact, facts)
     if not parts:
         raise InputError(f"{artifact.label}: nobody read how its parts are stored; choose another")
-    engine = named("engine", engine_id, facts.engines)
-    release = checked_release(release, engine.id, facts.kernels, engine.latest.version)
-    return wall_there(model, artifact, parts, engine.id, release, machine, facts)
+    engine, release = split_release("==".join(filter(None, (engine_id, release))), facts)
+    return wall_there(model, artifact, parts, engine, release, machine, facts)
 
 
 class KernelPanel(Panel):
@@ -74,14 +69,12 @@ class KernelPanel(Panel):
         artifacts = artifact_choices(facts, values["model"])
         values.setdefault("artifact", _quantised(facts, values["model"]))
         fields = {
-            "model": dropdown("Model", model_choices(facts), values["model"]),
+            "model": dropdown("Model", listed(facts.models), values["model"]),
             "artifact": dropdown("Weights", artifacts, values["artifact"]),
-            "engine": dropdown("Engine", [(e.name, e.id) for e in facts.engines.values()],
-                               values["engine"]),
+            "engine": dropdown("Engine", listed(facts.engines), values["engine"]),
             "release": text_field("Release", values["release"]),
-            "machine": dropdown("Machine", [(m.name, m.id) for m in facts.machines.values()],
-                                values["machine"]),
-        }  # fmt: skip
+            "machine": dropdown("Machine", listed(facts.machines), values["machine"]),
+        }
         super().__init__(facts, fields, values, Kept(keep, "kernels"))
 
     result: ModelWall
@@ -111,13 +104,7 @@ class KernelPanel(Panel):
 
 
 def _quantised(facts: Facts, model_id: str) -> str:
-    """Return a model's first artifact whose parts are known to be quantised, else its first."""
-    model = named("model", model_id, facts.models)
-    for artifact in model.artifacts:
-        parts = artifact_parts(model, artifact, facts)
-        if any(facts.encodings[p.encoding].quantised for p in parts):
-            return artifact.id
-    return model.artifacts[0].id
+    return first_quantised(named("model", model_id, facts.models), facts).id
 
 
 def engine_table(facts: Facts, engine: str, machine: str) -> Section:

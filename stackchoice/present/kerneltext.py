@@ -5,13 +5,11 @@ from collections.abc import Iterable
 from stackchoice.facts.yaml import shown, shown_lines
 from stackchoice.fit.path import KernelPath, PhasePath, WeightPart
 from stackchoice.fit.path.meaning import Meaning
-from stackchoice.fit.path.support import Feature
+from stackchoice.fit.path.support import ANSWER, Feature
 from stackchoice.fit.path.wall import PlaceRow, WallRow
 from stackchoice.kernels import EngineWall, ModelWall
+from stackchoice.present.text import UNKNOWN
 from stackchoice.read import Inspection
-
-UNKNOWN = "unknown"
-#: Longer than any line here: lines are freed of control characters and not cut.
 
 
 def describe_engine(wall: EngineWall) -> str:
@@ -96,10 +94,9 @@ def there_lines(path: KernelPath, meant: list[Meaning], told: ModelWall | Inspec
 
 def levels(phase: PhasePath) -> str:
     """Say what the file asks, what is native and what is best, with the source."""
-    words = {True: "yes", False: "no", None: UNKNOWN}
     said = (
-        f"as the file asks: {words[phase.as_checkpoint_declares]}; native: {words[phase.native]}; "
-        f"best on this chip: {words[phase.best_on_chip]}"
+        f"as the file asks: {ANSWER[phase.as_checkpoint_declares]}; native: "
+        f"{ANSWER[phase.native]}; best on this chip: {ANSWER[phase.best_on_chip]}"
     )
     if phase.source is not None:
         said += f" ({evidence_of(phase)}, {phase.releases}: {phase.source.label})"

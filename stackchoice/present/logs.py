@@ -7,12 +7,11 @@ from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
 from stackchoice.facts.told import Why
 from stackchoice.logs import CheckedLog, read_log_by_name
-from stackchoice.present.controls import WIDE, dropdown, text_field
+from stackchoice.present.controls import WIDE, dropdown, listed, text_field
 from stackchoice.present.kept import Kept
 from stackchoice.present.logtext import HEADINGS, MOST_SHOWN, boot_rows, boot_title, grouped
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
-from stackchoice.read.log_against import Compared
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot
 from stackchoice.why.logs import figures, kernels, ranks, refusals, samples, warnings
@@ -25,11 +24,10 @@ SAMPLE = "samples/vllm_start.log"
 
 def log_table(checked: CheckedLog) -> Section:
     """Return what a log says, boot by boot."""
+    checks = checked.checks or [[] for _ in checked.reading.boots]
     boots = [
-        (boot_title(number, boot), _told(boot, boot_rows(boot, checks)))
-        for number, (boot, checks) in enumerate(
-            zip(checked.reading.boots, _padded(checked), strict=True), 1
-        )
+        (boot_title(number, boot), _told(boot, boot_rows(boot, own)))
+        for number, (boot, own) in enumerate(zip(checked.reading.boots, checks, strict=True), 1)
     ][:MOST_SHOWN]
     return section("log", reading=checked.reading, boots=boots)
 
@@ -55,10 +53,6 @@ def _told(boot: Boot, rows: list[tuple[str, str]]) -> list[tuple[str, str, Why |
     ]  # fmt: skip
 
 
-def _padded(checked: CheckedLog) -> list[list[Compared]]:
-    return checked.checks or [[] for _ in checked.reading.boots]
-
-
 class LogPanel(Panel):
     """What a log on this computer says; its first value is a shipped sample.
 
@@ -72,7 +66,7 @@ class LogPanel(Panel):
         values = {
             "path": str(data_dir() / SAMPLE), "machine": BY_TEXT, "served": NOT_NAMED, **start,
         }  # fmt: skip
-        machines = [(BY_TEXT, BY_TEXT), *((m.name, m.id) for m in facts.machines.values())]
+        machines = [(BY_TEXT, BY_TEXT), *listed(facts.machines)]
         served = [
             (f"{model.name}: {a.label}", f"{model.id} {a.id}")
             for model in facts.models.values() for a in model.artifacts

@@ -62,13 +62,8 @@ class MoneyPanel(Panel):
 
     def _table(self) -> Section:
         scenario, decision = self.result
-        return section(
-            "money_panel", d=decision, cost=decision.cost, old=_nothing_is_old,
+        return section(  # ages are told in the report, which has a day
+            "money_panel", d=decision, cost=decision.cost, old=lambda as_of: "",
             costs=cost_chart(decision.cost), curves=volume_chart(decision.cost),
             why=Reasons(scenario, self.facts, later=True),
         )  # fmt: skip
-
-
-def _nothing_is_old(as_of: str) -> str:
-    """Ages are told in the report, which has a day; a panel has none."""
-    return ""

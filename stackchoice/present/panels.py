@@ -11,7 +11,7 @@ from stackchoice.fit import PremiseCheck, check_premises
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.sizing import Sizing, size
-from stackchoice.present.controls import dropdown, text_field
+from stackchoice.present.controls import dropdown, listed, text_field
 from stackchoice.present.fields import NOT_KNOWN
 from stackchoice.present.hardware import premises_table, sizing_table
 from stackchoice.present.kept import Kept
@@ -46,12 +46,11 @@ class SizingPanel(Panel):
         }  # fmt: skip
         artifacts = artifact_choices(facts, values["model"])
         values.setdefault("artifact", artifacts[0][1])
-        machines = [(m.name, m.id) for m in facts.machines.values()]
-        engines = [(NO_ENGINE, NO_ENGINE), *((e.name, e.id) for e in facts.engines.values())]
+        engines = [(NO_ENGINE, NO_ENGINE), *listed(facts.engines)]
         fields = {
-            "model": dropdown("Model", model_choices(facts), values["model"]),
+            "model": dropdown("Model", listed(facts.models), values["model"]),
             "artifact": dropdown("Weights", artifacts, values["artifact"]),
-            "machine": dropdown("Machine", machines, values["machine"]),
+            "machine": dropdown("Machine", listed(facts.machines), values["machine"]),
             "devices": text_field("Devices", values["devices"]),
             "context_tokens": text_field("Context (tokens)", values["context_tokens"]),
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
@@ -123,7 +122,6 @@ class PremisePanel(Panel):
             "printed_tokens": "448448", "memory_gib": "54.82", "concurrency": NOT_KNOWN,
             "batched_tokens": NOT_KNOWN, **start,
         }  # fmt: skip
-        engines = [(e.name, e.id) for e in facts.engines.values()]
         labels = {
             "release": "Release", "devices": "Devices (tensor parallel)",
             "context_tokens": "Context (tokens)",
@@ -131,8 +129,8 @@ class PremisePanel(Panel):
             "concurrency": "Printed concurrency", "batched_tokens": "Batched tokens (setting)",
         }  # fmt: skip
         fields = {
-            "engine": dropdown("Engine", engines, values["engine"]),
-            "model": dropdown("Model", model_choices(facts), values["model"]),
+            "engine": dropdown("Engine", listed(facts.engines), values["engine"]),
+            "model": dropdown("Model", listed(facts.models), values["model"]),
             "cache_type": dropdown("Cache type", _cache_types(facts), values["cache_type"]),
             **{name: text_field(label, values[name]) for name, label in labels.items()},
         }
@@ -173,10 +171,6 @@ class PremisePanel(Panel):
 
     def _table(self) -> Section:
         return premises_table(self.check)
-
-
-def model_choices(facts: Facts) -> list[tuple[str, str]]:
-    return [(model.name, model.id) for model in facts.models.values()]
 
 
 def artifact_choices(facts: Facts, model: str) -> list[tuple[str, str]]:

@@ -2,12 +2,11 @@
 
 from stackchoice.choose import Decision, decide
 from stackchoice.facts import Facts
-from stackchoice.present.controls import WIDE, dropdown
+from stackchoice.present.controls import WIDE, dropdown, listed
 from stackchoice.present.fields import shown, written
 from stackchoice.present.kept import Kept
 from stackchoice.present.page import Reasons, Section
 from stackchoice.present.panel import Panel
-from stackchoice.present.panels import model_choices
 from stackchoice.present.tables import decision_table
 from stackchoice.scenario import Scenario, parse_scenario
 
@@ -33,12 +32,11 @@ class RankingPanel(Panel):
     def __init__(self, traffic: dict[str, Scenario], facts: Facts, *, keep: str = "") -> None:
         self._traffic = traffic
         titles = [(scenario.title, name) for name, scenario in traffic.items()]
-        machines = [(m.name, m.id) for m in facts.machines.values()]
         values = self._of(titles[0][1])
         fields = {
             "traffic": dropdown("Traffic", titles, values["traffic"], WIDE),
-            "model": dropdown("Model", model_choices(facts), values["model"]),
-            "machine": dropdown("Machine", machines, values["machine"]),
+            "model": dropdown("Model", listed(facts.models), values["model"]),
+            "machine": dropdown("Machine", listed(facts.machines), values["machine"]),
         }
         super().__init__(facts, fields, values, Kept(keep, "situation"))
 

@@ -24,10 +24,7 @@ FORMATS = (".html", ".json", ".md", ".pdf")
 def outputs(name: str, wanted: Iterable[Path], *, pdf: bool = False) -> list[Path]:
     """Return the files to write: a path that ends in a format is one, any other is a folder.
 
-    Raises
-    ------
-    ReportError
-        When a path ends in something that looks like a format and is none.
+    ReportError when a path ends in something that looks like a format and is none.
     """
     found: list[Path] = []
     for path in wanted:

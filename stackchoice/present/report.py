@@ -24,7 +24,7 @@ from stackchoice.present.record import decision_record
 from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
-from stackchoice.prices import Quote, quotes
+from stackchoice.prices import quotes
 from stackchoice.scenario import Scenario, load_scenario
 from stackchoice.score import Score, score_public
 from stackchoice.score.capacity import ASKS as MEMORY_ASKS
@@ -85,7 +85,7 @@ class Report:
             "admissions": admission_table(self.decision.fit.admissions),
             "costs": charts.cost_chart(self.decision.cost),
             "curves": volume_chart(self.decision.cost),
-            "quotes": self._quotes,
+            "quotes": quotes(self.facts, self.decision.fit.model, self.today),
             **shape_context(self.decision),
             "decode": self._decode(),
             "roof": roofline_chart(self.decision, self.facts, self.passport),
@@ -95,10 +95,6 @@ class Report:
             "defended": lambda: self._defended,
             "speed_scores": self.facts.speed_scores,
         }
-
-    @cached_property
-    def _quotes(self) -> tuple[list[Quote], str]:
-        return quotes(self.facts, self.decision.fit.model, self.today)
 
     @cached_property
     def _defended(self) -> dict[str, Any]:

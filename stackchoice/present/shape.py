@@ -4,7 +4,7 @@ from typing import Any
 
 from stackchoice.choose import Decision
 from stackchoice.present import text
-from stackchoice.present.charts import INK, stacked
+from stackchoice.present.charts import INK, Stack, stacked
 from stackchoice.present.drawing import Chart
 
 PHASES = {"prefill": ("prefill_s", "#0b4f8a", "#ffffff"), "decode": ("decode_s", "#a9d5f2", INK)}
@@ -26,32 +26,30 @@ VOLUME = (
 
 def phases_chart(shape: Any) -> tuple[Chart, str]:
     """Return seconds of one request in prefill and decode at the ends of the interval."""
-    rows, said = [], []
+    bars, said = list[Stack](), []
     phases = shape and shape.phases
     for end, name in ENDS.items() if phases else ():
         parts = {part: getattr(getattr(phases, field), end) for part, (field, *_) in PHASES.items()}
         total = sum(parts.values())
         words = ", ".join(f"{p} {text.number(v, 's')}" for p, v in parts.items())
         note = f"{words}: {text.number(total, 's')} in all [{phases.decode_s.evidence.value}]"
-        rows += [{"row": name, "part": p, "value": v, "end": note} for p, v in parts.items()]
+        bars.append((name, note, parts))
         said.append(f"{name}: {words}")
-    chart = stacked(rows, PHASES, axis="seconds of one request", label="format(datum.value, '.2f')")
+    chart = stacked(bars, PHASES, axis="seconds of one request", label="format(datum.value, '.2f')")
     return chart, f"Seconds of one request. {'; '.join(said) or 'Unknown'}."
 
 
 def binding_chart(shape: Any) -> tuple[Chart, str]:
     """Return the shares of the chip's time that compute, bandwidth and capacity take."""
     binding = shape and shape.binding
-    rows, said = [], "Unknown"
+    bars, said = list[Stack](), "Unknown"
     if binding:
         shares = {name: 100 * getattr(binding, field) for name, (field, *_) in RESOURCES.items()}
         note = f"{binding.binds} binds [{binding.evidence.value}]"
-        row = "the chip's time, a request"
-        rows = [{"row": row, "part": p, "value": v, "end": note} for p, v in shares.items()]
+        bars = [("the chip's time, a request", note, shares)]
         said = ", ".join(f"{p} {v:.0f} %" for p, v in shares.items()) + f"; {binding.binds} binds"
-    chart = stacked(
-        rows, RESOURCES, axis="% of the chip's time", label="format(datum.value, '.0f')"
-    )
+    label = "format(datum.value, '.0f')"
+    chart = stacked(bars, RESOURCES, axis="% of the chip's time", label=label)
     return chart, f"What the chip's time goes to. {said}."
 
 

@@ -9,10 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.facts.datum import is_future, last_day
+from stackchoice.fit.memory import GB, GIB
 from stackchoice.scenario.words import SWITCH
 
-GB = 10**9
-GIB = 2**30
 UNKNOWN = "unknown"
 
 #: What each evidence class means, in the order in which a report lists them.

@@ -12,7 +12,7 @@ from stackchoice.facts.traffic import Distribution, WorkloadPreset
 from stackchoice.fit import launch
 from stackchoice.fit.prefix import Hit, reuse_rule
 from stackchoice.present import text
-from stackchoice.present.charts import BAR, INK, finish, rows_axis
+from stackchoice.present.charts import finish, intervals, rows_axis
 from stackchoice.present.drawing import ROWS, Built, Chart, Filled
 from stackchoice.present.page import Reason, Section, no_reasons, section
 from stackchoice.present.shape import shape_context
@@ -39,17 +39,10 @@ def lengths_chart(found: Measured | WorkloadPreset) -> tuple[Chart, str]:
 
 @cache
 def _built(rows: int) -> Built:
-    base = alt.Chart(ROWS).encode(y=rows_axis("row"))
+    base = alt.Chart(ROWS).encode(y=rows_axis())
     axis = alt.X("low:Q", title="tokens a request, 10th to 95th percentile",
                  scale=alt.Scale(zero=True))  # fmt: skip
-    chart = alt.layer(
-        base.mark_bar(height=10, color="#a9d5f2").encode(x=axis, x2="high:Q"),
-        base.mark_tick(thickness=4, size=26, color="#0b4f8a").encode(x="middle:Q"),
-        base.mark_text(align="left", dx=2, dy=BAR * 0.8, color=INK).encode(
-            x=alt.datum(0), text="end:N"
-        ),
-    )
-    return Built(finish(chart, rows=rows, step=66))
+    return Built(finish(alt.layer(*intervals(base, axis)), rows=rows, step=66))
 
 
 def workload_tables(decision: Decision, *parts: str, why: Reason = no_reasons) -> Section:

@@ -1,10 +1,9 @@
 """A measured log, and a published workload, in a few lines of text."""
 
 from stackchoice.facts.traffic import Distribution, WorkloadPreset
+from stackchoice.present.text import UNKNOWN
 from stackchoice.scenario.preset import preset_inputs
 from stackchoice.traffic.measured import Measured
-
-UNKNOWN = "unknown"
 
 
 def describe(log: Measured) -> str:

@@ -17,22 +17,10 @@ from stackchoice.choose.against import against
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.write import text_at
-from stackchoice.present.controls import (
-    saved_html,
-    status_html,
-    text_field,
-)
-from stackchoice.present.fields import (
-    COLUMNS,
-    FIELDS,
-    FIRST,
-    GROUPS,
-    described,
-    shown,
-    written,
-)
+from stackchoice.present.controls import listed, saved_html, status_html, text_field
+from stackchoice.present.fields import COLUMNS, FIELDS, FIRST, GROUPS, described, shown, written
 from stackchoice.present.form import ROW, SOURCE, Form
-from stackchoice.present.inputs import control, models, weights
+from stackchoice.present.inputs import control, weights
 from stackchoice.present.page import Reasons
 from stackchoice.present.tables import comparison_table, decision_table
 from stackchoice.present.view import View
@@ -193,10 +181,7 @@ class ScenarioPanel(ipywidgets.VBox):
         Where changes are kept it becomes the kept file; what stood there is saved beside it, and
         the path of that is returned.
 
-        Raises
-        ------
-        ScenarioError
-            When it is no scenario, or cannot be kept; nothing has changed then.
+        ScenarioError when it is no scenario, or cannot be kept; nothing has changed then.
         """
         scenario, target, before = load_scenario(path), self._target, None
         there = text_at(target)
@@ -261,7 +246,7 @@ class ScenarioPanel(ipywidgets.VBox):
         """Make every field, the places beside them and the result say what stands."""
         values = {path: shown(self.scenario, path) for path in self.fields}
         named = weights(self.scenario, self.facts)
-        self.form.settle(values, {"model.id": models(self.facts), "model.artifacts": named})
+        self.form.settle(values, {"model.id": listed(self.facts.models), "model.artifacts": named})
         self.form.refuse(self.error, changed)
         why = Reasons(self.scenario, self.facts, later=True)
         self.view.show(decision_table(self.decision, why))

@@ -1,6 +1,6 @@
 """What people really have, read within bounds: the files of a checkpoint, the log of an engine."""
 
-from stackchoice.read.build import declarations, inspect_checkpoint
+from stackchoice.read.build import inspect_checkpoint
 from stackchoice.read.inspection import Inspection
 
-__all__ = ["Inspection", "declarations", "inspect_checkpoint"]
+__all__ = ["Inspection", "inspect_checkpoint"]

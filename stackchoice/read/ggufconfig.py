@@ -46,7 +46,7 @@ def config_of(metadata: dict[str, Any], formats: QuantFormats) -> dict[str, Any]
     else:
         config.pop("sliding_window", None)
     if "chunked_attention" in kinds:
-        config["attention_chunk_size"] = _window(name, formats).chunk
+        config["attention_chunk_size"] = _row(name, formats.gguf_windows.rows).chunk
     return config
 
 
@@ -66,7 +66,7 @@ def _latent(own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recurrent(name: str, own: dict[str, Any], formats: QuantFormats) -> dict[str, Any]:
-    row = next((r for r in formats.gguf_recurrent.rows if name in r.architectures), None)
+    row = _row(name, formats.gguf_recurrent.rows)
     if row is None:
         if own.get("ssm.state_size") or own.get("ssm.inner_size") or own.get("shortconv.l_cache"):
             raise UnknownCacheError(f"GGUF architecture {name!r}: its recurrent layers are unknown")
@@ -101,7 +101,7 @@ def _kinds(name: str, own: dict[str, Any], layers: int, formats: QuantFormats) -
     heads = _each(own, "attention.head_count_kv", layers)
     wide = _each(own, "feed_forward_length", layers)
     recurrent = _each(own, "attention.recurrent_layers", layers)
-    row = next((r for r in formats.gguf_recurrent.rows if name in r.architectures), None)
+    row = _row(name, formats.gguf_recurrent.rows)
     slides = _slides(name, own, layers, formats)
     interval = own.get("full_attention_interval")
     kinds = []
@@ -135,13 +135,14 @@ def _each(own: dict[str, Any], key: str, layers: int) -> list[int] | None:
     return value[:layers]
 
 
-def _window(name: str, formats: QuantFormats) -> Any:
-    return next((r for r in formats.gguf_windows.rows if name in r.architectures), None)
+def _row(name: str, rows: list[Any]) -> Any:
+    """Return the row of a table that is about an architecture; None where none is."""
+    return next((r for r in rows if name in r.architectures), None)
 
 
 def _slides(name: str, own: dict[str, Any], layers: int, formats: QuantFormats) -> list[str]:
     full, sliding = "full_attention", "sliding_attention"
-    row = _window(name, formats)
+    row = _row(name, formats.gguf_windows.rows)
     window = own.get("attention.sliding_window")
     if own.get("attention.compress_ratios") or not (window or (row and row.chunk)) or window == 0:
         return [full] * layers

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from stackchoice.facts.values import is_number
 from stackchoice.read.log_patterns import STAGES, LinePattern, LogLanguage
 from stackchoice.read.log_records import Found, Kernel, Refusal, Series
 from stackchoice.read.log_stream import Line
@@ -37,7 +38,7 @@ class SeriesBuilder:
             if len(self.samples) >= 2 * MOST_SAMPLES:
                 self.samples, self.stride = self.samples[::2], self.stride * 2
         self.count, self.last = self.count + 1, line
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             self.low = value if self.low is None else min(self.low, value)
             self.high = value if self.high is None else max(self.high, value)
             self.total, self.numbers = self.total + value, self.numbers + 1
@@ -236,7 +237,7 @@ def _merged(key: str, ranks: dict[str, tuple[Any, int]]) -> Found:
     if all(value == values[0] for value in values):
         return Found(key=key, value=last_value, line=last_line)
     by_rank = {rank or "unnamed": value for rank, (value, _) in ranks.items()}
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+    if all(map(is_number, values)):
         value, line = min(ranks.values(), key=lambda pair: pair[0])
         return Found(key=key, value=value, line=line, by_rank=by_rank, note="smallest of the ranks")
     return Found(key=key, value=last_value, line=last_line, by_rank=by_rank)

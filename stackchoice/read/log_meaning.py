@@ -5,6 +5,7 @@ from typing import Any
 
 from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Evidence
+from stackchoice.facts.values import is_number
 from stackchoice.fit.release import read_release
 from stackchoice.read.log_boot import BootBuilder
 from stackchoice.read.log_patterns import LogLanguage, WarningKind
@@ -166,7 +167,7 @@ def _warnings(
 
 
 def _below(value: Any, limit: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < limit
+    return is_number(value) and bool(value < limit)
 
 
 def reading_of(kind: WarningKind, hardware: Hardware) -> tuple[str, bool | None]:

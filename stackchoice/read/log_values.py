@@ -29,7 +29,7 @@ def value_of(text: str | None, kind: Kind) -> Any:
     if text is None:
         return None
     if kind == "text":
-        return text.strip()
+        return text.strip() or None
     if kind == "switch":
         return text.strip().lower() in ("1", "true", "enabled", "on", "yes")
     if kind == "numbers":

@@ -13,10 +13,7 @@ from stackchoice.scenario.scenario import Scenario, Workload
 def with_preset(scenario: Scenario, facts: Facts) -> Scenario:
     """Return the scenario with the inputs of its preset where it says nothing itself.
 
-    Raises
-    ------
-    ScenarioError
-        When no published workload has that name.
+    ScenarioError when no published workload has that name.
     """
     name = scenario.workload.preset
     if not name:

@@ -158,8 +158,6 @@ def max_concurrency(given: Given, facts: Facts) -> Answer:
     settings = given.get("settings") or {}
     if settings.get("max_mamba_cache_size") and not given.get("pool_tokens"):
         asked = launch_of({"config": {}, **given}, facts)
-        if settings.get("speculative_num_steps"):
-            raise Unknown("state slots of SGLang with speculative decoding were not checked")
         return {"requests": settings["max_mamba_cache_size"] // sglang.slots_per_request(asked)}
     if given.get("pool_tokens") is not None:
         if share := next((v for k, v in given.items() if k.startswith("pool_share_of_")), None):

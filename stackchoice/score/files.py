@@ -33,7 +33,7 @@ def read_config(given: Given, facts: Facts) -> Answer:
         *declared_findings(saids, [str(n) for n in names], facts), *config_findings(config, model)
     ]  # fmt: skip
     return {
-        **_layers(config, model), **_encodings(config, model, saids, facts),
+        **_layers(config, model), **_encodings(model, saids, facts),
         "warnings": sorted({f.code for f in found if f.code in WARNINGS}),
     }  # fmt: skip
 
@@ -73,9 +73,7 @@ def _layers(config: dict[str, Any], model: Architecture) -> Answer:
     return answer
 
 
-def _encodings(
-    config: dict[str, Any], model: Architecture, saids: list[Said], facts: Facts
-) -> Answer:
+def _encodings(model: Architecture, saids: list[Said], facts: Facts) -> Answer:
     """How the weights are stored, by the most particular declaration of the first file."""
     said = next((s for s in saids if s.groups), None)
     answer: Answer = {"kv_cache_encoding": next((s.kv for s in saids if s.kv), None)}

@@ -4,6 +4,7 @@ from typing import Any
 
 from stackchoice.errors import StackchoiceError
 from stackchoice.facts.load import Facts
+from stackchoice.facts.names import engine_called
 from stackchoice.facts.values import dict_of
 from stackchoice.fit.admission import launch
 from stackchoice.fit.allocators.plan import Launch
@@ -39,11 +40,7 @@ def engine_id(text: object, facts: Facts) -> str | None:
 
     A fork carries another name and is not its engine.
     """
-    if not isinstance(text, str) or not text:
-        return None
-    name = text.split("(")[0].strip().lower()
-    by_name = {e.name.lower(): e.id for e in facts.engines.values()}
-    return name if name in facts.engines else by_name.get(name)
+    return engine_called(text.split("(")[0], facts) if isinstance(text, str) else None
 
 
 def capability(arch: object) -> float | None:

@@ -3,6 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+from stackchoice.facts.values import is_number
+
 #: Keys of an answer that are for information, not for the score.
 INFORMATION = ("ceiling_tokens_per_s", "low", "high")
 #: What two printed decimals hide.
@@ -51,7 +53,7 @@ def _key(predicted: dict[str, Any], key: str, expected: Any, tolerance: float | 
     if key not in predicted:
         return f"{key}: not predicted"
     found = predicted[key]
-    if tolerance is None and _number(expected):
+    if tolerance is None and is_number(expected):
         low, high = predicted.get("low"), predicted.get("high")
         if low is None or high is None or not low <= expected <= high:
             return f"{key}: {expected:g} is outside [{low}, {high}]"
@@ -61,7 +63,7 @@ def _key(predicted: dict[str, Any], key: str, expected: Any, tolerance: float | 
 
 
 def _equal(found: Any, expected: Any, tolerance: float, half_step: float) -> bool:
-    if _number(expected) and _number(found):
+    if is_number(expected) and is_number(found):
         allowed = max(abs(expected) * tolerance, half_step)
         return abs(found - expected) <= allowed * (1 + 1e-9) or math.isclose(found, expected)
     if isinstance(expected, dict) and isinstance(found, dict):
@@ -73,9 +75,5 @@ def _equal(found: Any, expected: Any, tolerance: float, half_step: float) -> boo
     return bool(found == expected)
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _short(value: Any) -> str:
-    return f"{value:.10g}" if _number(value) else str(value)
+    return f"{value:.10g}" if is_number(value) else str(value)

@@ -14,6 +14,7 @@ from stackchoice.errors import ScoreError, StackchoiceError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.load import Facts, load_facts
 from stackchoice.facts.place import data_dir
+from stackchoice.facts.values import is_number
 from stackchoice.facts.yaml import bounded_text, read_yaml, shown
 from stackchoice.score import capacity, files, kernels, logs, speed
 from stackchoice.score.given import Answer, Given, Unknown, engine_id
@@ -71,10 +72,7 @@ class Score(Record):
 def score_file(path: Path | str, facts: Facts | None = None) -> Score:
     """Answer every question of a JSON Lines file.
 
-    Raises
-    ------
-    ScoreError
-        When the file cannot be read, or a line is no question.
+    ScoreError when the file cannot be read, or a line is no question.
     """
     return score_lines(_questions(Path(path)), facts)
 
@@ -119,8 +117,7 @@ def _wrong(row: Any) -> str:
             word = "text" if kind is str else "an object"
             return f"{key} {shown(row[key])} is no {word.split()[-1]}; write {word}"
     tolerance = row.get("tolerance")
-    number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
-    if tolerance is not None and not (number and 0 <= tolerance < float("inf")):
+    if tolerance is not None and not (is_number(tolerance) and 0 <= tolerance < float("inf")):
         return f"tolerance {shown(tolerance)} is no share; write 0, a share, or null"
     return ""
 
@@ -196,7 +193,7 @@ def _error(predicted: dict[str, Any], answer: dict[str, Any]) -> float | None:
     errors = [
         abs(predicted[k] - v) / abs(v)
         for k, v in answer.items()
-        if isinstance(v, int | float) and not isinstance(v, bool) and v
+        if is_number(v) and v
         and isinstance(predicted.get(k), int | float) and k not in ("low", "high")
     ]  # fmt: skip
     return max(errors, default=None)

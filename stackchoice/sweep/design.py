@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from stackchoice.confirm.identity import Setting
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import Record
 from stackchoice.facts.values import typed
 
-Setting = str | int | float | bool
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS: dict[str, Setting] = {"on": True, "true": True, "off": False, "false": False}
 #: More arms are a search, and every arm costs two runs.

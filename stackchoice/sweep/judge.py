@@ -4,12 +4,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from stackchoice.confirm.identity import Basis
+from stackchoice.confirm.identity import Basis, Setting
 from stackchoice.confirm.passport import Passport
 from stackchoice.confirm.probed import rules
 from stackchoice.errors import InputError
 from stackchoice.facts.datum import STRENGTH, Evidence, Record
-from stackchoice.sweep.design import Arm, Design, Setting
+from stackchoice.sweep.design import Arm, Design
 
 #: Metric -> (unit, whether more is better).
 METRICS: dict[str, tuple[str, bool]] = {

@@ -9,12 +9,13 @@ from typing import Any
 
 from stackchoice.confirm import Endpoint, Engine, Passport, Plan, confirm, probe_machine
 from stackchoice.confirm.canary import load_canaries
+from stackchoice.confirm.identity import Setting
 from stackchoice.confirm.passport import PassportError
 from stackchoice.errors import EngineError, InputError
 from stackchoice.facts.write import text_at, write_whole
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.load.untrusted import parse_json
-from stackchoice.sweep.design import Arm, Design, Setting
+from stackchoice.sweep.design import Arm, Design
 from stackchoice.sweep.judge import METRICS, Sweep, figure, judge, known_metric
 
 HEADER = "sweep.json"
@@ -210,10 +211,7 @@ def _plain(text: str) -> str:
 def check_engine_knobs(names: Sequence[str], allowed: Sequence[str]) -> None:
     """Refuse knobs that an engine does not have.
 
-    Raises
-    ------
-    InputError
-        Naming those that it has.
+    InputError naming those that it has.
     """
     unknown = [name for name in names if name not in allowed]
     if unknown:

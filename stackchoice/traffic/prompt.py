@@ -21,8 +21,7 @@ def prompt_text(row: LogRow, redactions: set[str], tokens: int) -> str | None:
     parts = [json.dumps(tools, sort_keys=True)] if (tools := row.parsed("tools")) else []
     if instructions := row.get("instructions"):
         parts.append(str(instructions))
-    for message in messages if isinstance(messages, list) else [messages]:
-        parts.append(_message(message))
+    parts += map(_message, messages if isinstance(messages, list) else [messages])
     length = sum(map(len, parts))
     if length < tokens or any(p.split("\2")[-1].strip().lower() in redactions for p in parts):
         return None

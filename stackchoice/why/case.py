@@ -6,6 +6,8 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer
 from stackchoice.choose.case import Case
+from stackchoice.choose.money import paths_at
+from stackchoice.choose.risks import Paths
 from stackchoice.choose.site import Site
 from stackchoice.facts.load import Facts
 from stackchoice.facts.told import Why, Working
@@ -37,6 +39,14 @@ class Decided:
     def facts(self) -> Facts:
         """The fact base that was decided on."""
         return self.main.case.facts
+
+    @property
+    def paths(self) -> Paths | None:
+        """The paths with what their turning points need; None where nothing self-hosted is left."""
+        main = self.main
+        if main.site is None:
+            return None
+        return paths_at(self.case, main.site, main.offer, main.tokens, main.lines)
 
     def given(self, work: Working, *paths: str) -> Case:
         """Return the case with these inputs as numbers that tell; unknown ones stay unknown."""

@@ -46,7 +46,7 @@ def sized(
         model, artifact, machine, devices, held, budgets(artifact, machine, devices, taken),
         context, lambda work: work.fact("context tokens", context, "tokens",
                                         evidence=Evidence.STATED, source=CHOSEN),
-        facts, kv_dtype, None if artifact.encoding == "unknown" else artifact.format, spaces,
+        facts, kv_dtype, artifact.stated_format, spaces,
     )  # fmt: skip
     for part in (quotients, admitted):
         yield from (why for _, why in part(asked))

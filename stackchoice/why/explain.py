@@ -17,16 +17,15 @@ from stackchoice.why.case import Decided, Whys
 from stackchoice.why.fit import admissions, kernels, memory
 from stackchoice.why.money import bills, evens, month, recommendation
 from stackchoice.why.options import told
-from stackchoice.why.shape import asked, peak
+from stackchoice.why.shape import asked, peak, team
 from stackchoice.why.speed import served, speeds
-from stackchoice.why.team import capacity
 from stackchoice.why.turning import exits, flipped, spares, turns
 
 #: What explains the answers of a decision, by what their keys start with.
 PARTS: dict[str, Callable[[Decided], Whys]] = {
     "memory": memory, "admission": admissions, "decode": speeds, "prefill": speeds,
     "replica": served, "kernels": kernels, "need": asked, "push": asked, "peak": peak,
-    "volume": month, "ops": capacity,
+    "volume": month, "ops": team,
     "option": told, "cost": bills, "even": evens, "turn": turns, "spare": spares, "exit": exits,
     "flip": flipped, "recommendation": recommendation,
 }  # fmt: skip

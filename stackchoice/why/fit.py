@@ -139,10 +139,9 @@ def admitted(of: Asked) -> Whys:
         workspaces=of.workspaces,
     ):  # fmt: skip
         found.setdefault(f"{row.engine} {row.release}, {row.settings}", []).append(row)
-    pools = {row.basis: row for row in rows}
     for title, admits in found.items():
         if all(row.live_sequences is not None for row in admits):
-            yield f"admission:{title}", _admitted(of, title, admits, pools)
+            yield f"admission:{title}", _admitted(of, title, admits)
 
 
 class ToldLayout(CacheLayout):
@@ -185,7 +184,7 @@ class Noting:
         return getattr(self._memory, name)
 
 
-def _admitted(of: Asked, title: str, rows: list[AdmissionRow], pools: dict[str, FitRow]) -> Why:
+def _admitted(of: Asked, title: str, rows: list[AdmissionRow]) -> Why:
     first = rows[0]
     engine = next(e for e in of.facts.engines.values() if e.name == first.engine)
     asked = replica_launch(

@@ -8,7 +8,7 @@ from typing import Any
 
 from stackchoice.choose.bills import ASSUMED_IN, itemised
 from stackchoice.choose.buying import Rental, purchase, rental
-from stackchoice.choose.money import paths_at, tokens_a_month
+from stackchoice.choose.money import tokens_a_month
 from stackchoice.choose.prefer import gap
 from stackchoice.choose.recommend import too_close_share, wanted
 from stackchoice.choose.turning import even_asked
@@ -148,11 +148,7 @@ def _item(at: Decided, work: Working, item: BillLine, parts: dict[str, Any]) -> 
 
 def evens(at: Decided) -> Whys:
     """Why a path of one's own costs less from some volume on, or never."""
-    main = at.main
-    if main.site is None:
-        return
-    paths = paths_at(at.case, main.site, main.offer, main.tokens, main.lines)
-    for asked in even_asked(paths):
+    for asked in even_asked(paths) if (paths := at.paths) else ():
         work, found = Working(), break_even(**asked)
         evidence = asked["evidence"]
         fixed, replica, price = (

@@ -1,15 +1,20 @@
-"""Question 2: needs and pushes, and the replicas that the peak takes."""
+"""Questions 2 and 3: needs and pushes, the replicas that the peak takes, what the team can give."""
 
 from stackchoice.capacity import late_probability, replicas_by_rate
 from stackchoice.choose.limits import peak_plan, replica_at
 from stackchoice.choose.traffic import ARRIVALS
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.told import Cited, Why, Working, called, shown
+from stackchoice.ops import given_fte, people
 from stackchoice.scenario.words import label
 from stackchoice.why.case import Decided, Whys
 from stackchoice.workload import needs
 
 ENDS = {"slow": "low", "fast": "high"}
+TEAM = (
+    "nobody for all three duties rules out serving it yourself; nobody or not known for one is "
+    "thin cover, and so is less time than owning takes or fewer people than a rotation by night"
+)
 
 
 def asked(at: Decided) -> Whys:
@@ -81,3 +86,22 @@ def peak(at: Decided) -> Whys:
         "Erlang's C, by which late(c, a, s, t) = C(c, a) x exp(-(c - a) t / s); spares "
         "on top", plan.evidence, [f"spares {plan.slow.spares}"],
     )  # fmt: skip
+
+
+def team(at: Decided) -> Whys:
+    """Why the team's capacity speaks against serving by itself, or does not."""
+    work, found, point = Working(), at.main.ops, at.case.point
+    for duty in found.duties:
+        who = None if duty.status == "not known" else duty.who
+        work.fact(duty.text, who, evidence=Evidence.STATED, source="the scenario")
+    given = at.given(work, "team.engineers", "team.ops_share_each").point
+    can_give = given_fte(given)
+    if can_give is not None:
+        work.step("engineers that the team can give", can_give, "engineers")
+    wanted = people(at.facts, "owned", one_user=False, already_owned=False, point=point)
+    work.fact("owning takes", wanted.value, "engineers", wanted)
+    at.assumed(work, "rotation_engineers")
+    said = "a veto: nobody has any duty" if found.veto else (
+        "thin cover" if found.thin else "nothing speaks for thin cover"
+    )  # fmt: skip
+    yield "ops", work.why(f"ops capacity: {said}", TEAM, notes=found.thin)

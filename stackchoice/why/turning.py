@@ -8,8 +8,7 @@ from stackchoice.choose.answer import answer
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip
 from stackchoice.choose.flips import flips, swept
-from stackchoice.choose.money import paths_at
-from stackchoice.choose.risks import Paths, exit_usd, spare_usd
+from stackchoice.choose.risks import exit_usd, spare_usd
 from stackchoice.choose.turning import turns_asked
 from stackchoice.cost import decimal
 from stackchoice.facts.told import Working, shown
@@ -40,16 +39,9 @@ SPARE = (
 )
 
 
-def _paths(at: Decided) -> Paths | None:
-    main = at.main
-    if main.site is None:
-        return None
-    return paths_at(at.case, main.site, main.offer, main.tokens, main.lines)
-
-
 def turns(at: Decided) -> Whys:
     """Why a path costs what the managed one does at that value of one input, or never."""
-    for asked in turns_asked(paths) if (paths := _paths(at)) else ():
+    for asked in turns_asked(paths) if (paths := at.paths) else ():
         work = Working()
         given = {
             name: work.fact(GIVEN[name][0], value, GIVEN[name][1] or asked["unit"],
@@ -66,7 +58,7 @@ def turns(at: Decided) -> Whys:
 
 def spares(at: Decided) -> Whys:
     """Why a spare of a path costs what it does a month."""
-    if (paths := _paths(at)) is None:
+    if (paths := at.paths) is None:
         return
     for path, line in paths.lines.items():
         work = Working()
@@ -93,7 +85,7 @@ def spares(at: Decided) -> Whys:
 
 def exits(at: Decided) -> Whys:
     """Why leaving a path at the end of the horizon costs what it does."""
-    if (paths := _paths(at)) is None:
+    if (paths := at.paths) is None:
         return
     for path in paths.lines:
         work = Working()

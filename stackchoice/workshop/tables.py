@@ -9,11 +9,10 @@ from stackchoice.facts.datum import Datum
 from stackchoice.facts.place import data_dir
 from stackchoice.fit.config import text_config
 from stackchoice.fit.path import KernelPath
+from stackchoice.fit.path.support import ANSWER
 from stackchoice.workshop import worked
 from stackchoice.workshop.samples import DOWNLOADS, MACHINE, START_LOG, check_log, download, wall
 from stackchoice.workshop.table import Table
-
-_YES = {True: "yes", False: "no", None: "unknown"}
 
 #: What a lesson does without, where the item fails.
 WITHOUT = {
@@ -119,9 +118,9 @@ def _path_rows(path: KernelPath) -> Iterator[dict[str, Any]]:
     for p in path.parts:
         yield {
             "part": p.part.part, "stored as": p.encoding.name if p.encoding else p.part.encoding,
-            "loads": _YES[p.loads], "kernel": p.prefill.kernel or "unknown",
+            "loads": ANSWER[p.loads], "kernel": p.prefill.kernel or "unknown",
             "arithmetic": p.prefill.arithmetic or "unknown",
-            "as the file asks": _YES[p.prefill.as_checkpoint_declares],
+            "as the file asks": ANSWER[p.prefill.as_checkpoint_declares],
         }  # fmt: skip
 
 

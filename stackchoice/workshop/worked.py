@@ -121,10 +121,10 @@ def _on_the_budget() -> list[AdmissionRow]:
     return [a for a in decision().fit.admissions if a.basis == budget]
 
 
-def _live(engine: str, settings: str) -> int:
+def _live(settings: str) -> int:
     return next(
         a.live_sequences or 0 for a in _on_the_budget()
-        if a.engine == engine and settings in a.settings
+        if a.engine == "vLLM" and settings in a.settings
     )  # fmt: skip
 
 
@@ -186,10 +186,6 @@ def _choice_quantise() -> Expected:
     fit = decision().fit
     enough = (fit.rows[0].live_sequences or 0) >= (fit.needed_concurrency or 0)
     return Expected("no" if enough else "yes")
-
-
-def _choice_recommended() -> Expected:
-    return Expected(decision().recommended, {"self_hosted": decision().best_self_hosted or ""})
 
 
 def _choice_difference() -> Expected:
@@ -263,9 +259,7 @@ SOLVERS: dict[str, Callable[[], Expected]] = {
     "memory.pool": _memory_pool,
     "memory.live": _memory_live,
     "memory.least": _memory_least,
-    "memory.caching": lambda: Expected(
-        _live("vLLM", "prefix caching off") - _live("vLLM", "defaults")
-    ),
+    "memory.caching": lambda: Expected(_live("prefix caching off") - _live("defaults")),
     "memory.rounding": _memory_rounding,
     "premise.readings": lambda: Expected(len(premise(448448, 54.82).reproducing)),
     "premise.separates": lambda: _separates(premise(448448, 54.82)),
@@ -279,7 +273,9 @@ SOLVERS: dict[str, Callable[[], Expected]] = {
     "choice.volume": _choice_volume,
     "choice.quantise": _choice_quantise,
     "choice.engine": lambda: Expected(decision().best_self_hosted),
-    "choice.recommended": _choice_recommended,
+    "choice.recommended": lambda: Expected(
+        decision().recommended, {"self_hosted": decision().best_self_hosted or ""}
+    ),
     "choice.difference": _choice_difference,
     "choice.break_even": _choice_break_even,
     "choice.ten_percent": _choice_ten_percent,

@@ -62,8 +62,11 @@ class Launch(Record):
 
     @property
     def draft_tokens(self) -> int:
-        """Tokens that a draft proposes per step."""
-        return int(self.settings.get("num_speculative_tokens") or 0)
+        """Tokens that a draft proposes per step; SGLang counts those to verify, one more."""
+        names = ("num_speculative_tokens", "speculative_num_steps")
+        own = next((self.settings[n] for n in names if self.settings.get(n)), 0)
+        verified = self.settings.get("speculative_num_draft_tokens") or 1
+        return int(own or verified - 1)
 
     @property
     def ranks(self) -> int:

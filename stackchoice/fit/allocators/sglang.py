@@ -51,7 +51,8 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     layout, family = launch.own_layout, launch.family
     if family == "compressed":
         raise UnknownRuleError("SGLang's pools of compressed layers were not read")
-    launch.refuse_mixed_index()
+    if not _index_beside_states(launch):
+        launch.refuse_mixed_index()
     page = int(launch.settings.get("page_size") or launch.need("page_tokens", family))
     cell = layout.kv_bytes_per_token
     windows = launch.sliding == "window" and any(g.window_tokens for g in layout.groups)
@@ -74,6 +75,16 @@ def pools(launch: Launch, memory_bytes: int) -> Pools:
     return Pools(page_tokens=page, tokens=tokens, running_limit=_running(launch, tokens))
 
 
+def _index_beside_states(launch: Launch) -> bool:
+    """Whether index keys are part of a token's bytes beside states, as the layout has them.
+
+    Of a latent only in 16 bits: in 8 its record depends on the backend.
+    """
+    kinds = {row.kind for row in launch.layers}
+    plain = "latent" not in kinds or launch.stored_dtype in (None, "bf16", "bfloat16", "auto")
+    return launch.family == "hybrid" and plain and bool(launch.fact("index_beside_states"))
+
+
 def _keeps_windows_apart(launch: Launch) -> bool:
     """Whether the release has a pool of windows for this class (``is_hybrid_swa_model``).
 
@@ -88,49 +99,96 @@ def _keeps_windows_apart(launch: Launch) -> bool:
 
 
 def _with_state(launch: Launch, layout: CacheLayout, memory_bytes: int, page: int) -> Pools:
-    if launch.draft_tokens:
-        raise UnknownRuleError("state slots of SGLang with speculative decoding were not checked")
-    ratio = launch.settings.get("mamba_full_memory_ratio") or launch.need("state_memory_ratio")
-    slot = layout.state_bytes_per_sequence
-    padding = launch.need("state_padding_slots")
+    """Divide between states and tokens: states as asked for, else their share of the memory.
+
+    With drafts every running request keeps a state for each token to verify beside its slots;
+    newer releases solve for both within the share, older ones took those of all requests first.
+    """
+    slot, padding = layout.state_bytes_per_sequence, launch.need("state_padding_slots")
+    each, verified = slots_per_request(launch), launch.draft_tokens and _verified(launch)
+    requests = _asked(launch) // launch.attention_ranks or 1
+    first = verified and launch.need("draft_states") == "first"
+    if first:
+        memory_bytes -= requests * verified * slot
+        verified = 0
     slots = launch.settings.get("max_mamba_cache_size")
-    if slots is None:
-        slots = max(math.floor(memory_bytes * ratio / (1 + ratio)) // slot - padding, 0)
-        rest = math.floor(memory_bytes / (1 + ratio))
+    if slots is not None:
+        slots = int(slots) // launch.attention_ranks
+    elif each == 1 and launch.settings.get("max_running_requests"):
+        slots = requests
     else:
-        rest = max(0, memory_bytes - (slots + padding) * slot)
+        ratio = launch.settings.get("mamba_full_memory_ratio") or launch.need("state_memory_ratio")
+        share = memory_bytes * ratio / (1 + ratio) - padding * slot * (1 + verified)
+        slots = max(math.floor(share // (slot * (1 + verified / each))), 0)
+    drafted = (min(requests, slots // each) + padding) * verified
+    rest = max(0, memory_bytes - (slots + padding + drafted) * slot)
     tokens = math.floor(rest // layout.kv_bytes_per_token) // page * page
     return Pools(
-        page_tokens=page, tokens=tokens, slots=slots, slots_per_request=slots_per_request(launch),
+        page_tokens=page, tokens=tokens, slots=slots, slots_per_request=each,
         running_limit=_running(launch, tokens),
     )  # fmt: skip
+
+
+def _verified(launch: Launch) -> int:
+    """Tokens of one request that a step verifies: those drafted, and the one before them.
+
+    UnknownRuleError where drafts are replayed from their inputs.
+    """
+    if launch.settings.get("enable_linear_replayssm_spec"):
+        raise UnknownRuleError("states replayed from a ring of inputs were not read")
+    return int(launch.settings.get("speculative_num_draft_tokens") or launch.draft_tokens + 1)
 
 
 def slots_per_request(launch: Launch) -> int:
     """State slots one running request holds: more with prefix reuse, which keeps states to reuse.
 
     Off: one. On: three, and two more to track the state while it overlaps with scheduling
-    (one in the lazy variant).
+    (one in the lazy variant, and without that overlap).
     """
-    if launch.settings.get("disable_radix_cache") or not launch.prefix_caching:
+    reuses = launch.settings.get("enable_prefix_caching", launch.need("prefix_caching", "hybrid"))
+    if launch.settings.get("disable_radix_cache") or not reuses:
         return int(launch.need("slots_radix_off"))
-    strategy = launch.settings.get("mamba_scheduler_strategy") or "auto"
-    if strategy == "auto":
-        strategy = launch.need("state_strategy")
-    return int(launch.need(f"slots_{strategy}"))
+    alone = "_no_overlap" if launch.settings.get("disable_overlap_schedule") else ""
+    strategy = _strategy(launch, overlaps=not alone)
+    return int(launch.need(f"slots_{strategy}{alone if strategy == 'extra_buffer' else ''}"))
+
+
+def _strategy(launch: Launch, *, overlaps: bool) -> str:
+    """How states are kept for reuse: as set, else by the class and the release.
+
+    Drafts verify beside prefix reuse only with an extra buffer. UnknownRuleError where the config
+    names no class.
+    """
+    names = ("mamba_radix_cache_strategy", "mamba_scheduler_strategy")
+    stated = next((launch.settings[n] for n in names if launch.settings.get(n)), "auto")
+    if stated != "auto":
+        return str(stated)
+    if launch.draft_tokens:
+        return "extra_buffer"
+    name = architecture_of(launch.config)
+    if name == "?":
+        raise UnknownRuleError("how many states a request holds goes by 'architectures'; give it")
+    pages = int(launch.settings.get("page_size") or 1) > 1
+    return str(launch.need("state_strategy", name)) if overlaps or pages else "no_buffer"
+
+
+def _asked(launch: Launch) -> int:
+    """``max_running_requests`` before the pool bounds it: as set, else the most there may be."""
+    stated = launch.settings.get("max_running_requests")
+    most = "most_running_drafting" if launch.draft_tokens else "most_running"
+    return int(stated or launch.need(most))
 
 
 def _running(launch: Launch, tokens: int) -> int:
     """``max_running_requests``: as set, else by the pool over the context, within its limits."""
-    stated = launch.settings.get("max_running_requests")
-    if stated:
-        return int(stated) // launch.attention_ranks
-    least, most = launch.need("least_running"), launch.need("most_running")
+    most = _asked(launch)
+    if launch.settings.get("max_running_requests"):
+        return most // launch.attention_ranks
     try:
         by_context = tokens / launch.context_tokens * launch.need("running_per_context")
     except UnknownRuleError:
         by_context = 0
-    limit: int = math.floor(min(max(by_context, least), most))
+    limit: int = math.floor(min(max(by_context, launch.need("least_running")), most))
     return min(limit, tokens // 2)
 
 

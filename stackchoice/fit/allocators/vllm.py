@@ -110,10 +110,7 @@ class Plan(Record):
 def plan(launch: Launch) -> Plan:
     """Lay the pool out for a model, by the rules of the release.
 
-    Raises
-    ------
-    UnknownRuleError
-        Where the release's rule for this kind of model is not in the fact base.
+    UnknownRuleError where the release's rule for this kind of model is not in the fact base.
     """
     if launch.need("rule") != "block_groups":
         raise UnknownRuleError(f"{launch.engine} has no pool of blocks that was read")

@@ -116,6 +116,15 @@ def artifact_parts(model: Model, artifact: Artifact, facts: Facts) -> list[Weigh
     return [WeightPart(part=name, encoding=encoding.id) for name in names]
 
 
+def first_quantised(model: Model, facts: Facts) -> Artifact:
+    """Return a model's first artifact whose parts are known to be quantised, else its first."""
+    for artifact in model.artifacts:
+        parts = artifact_parts(model, artifact, facts)
+        if any(facts.encodings[p.encoding].quantised for p in parts):
+            return artifact
+    return model.artifacts[0]
+
+
 def artifact_path(
     model: Model, artifact: Artifact, engine_id: str, release: str | None, machine: Machine,
     facts: Facts,
