@@ -91,6 +91,16 @@ def test_the_first_token_alone_is_told_from_a_full_first_chunk() -> None:
     assert sample.itl_s == pytest.approx(0.040 / 16)
 
 
+def test_chunks_of_one_token_that_a_proxy_gathers_are_counted_and_not_weighed() -> None:
+    """Twelve short tokens, then eight long ones in 80 ms: 10 ms each, whatever their characters."""
+    first, rest = b"".join(words(12, "a")), b"".join(words(8, "longer "))
+    reads = [(10**9 + 500 * MS, STREAM_HEAD + first), (10**9 + 580 * MS, rest + STOP)]
+    done = (10**9 + 581 * MS, usage(completion=20) + DONE)
+    sample = read_sample(Exchange(sent_ns=10**9, reads=[*reads, done]))
+    assert (sample.first_tokens, sample.first_tokens_evidence) == (12, "computed")
+    assert sample.itl_s == pytest.approx(0.010)
+
+
 def test_a_count_in_every_chunk_says_what_the_first_brought() -> None:
     def counted(n: int) -> bytes:
         return chunk({"content": "w"}, usage={"completion_tokens": n})

@@ -65,7 +65,7 @@ def warnings(
     elif gap and itl and gap.median > GATHERED * itl.median:
         said.append(f"about {gap.median / itl.median:.1f} tokens a read, one a chunk: gathered on "
                     "the way, as by a proxy that buffers; TTFT holds the wait for the first of "
-                    "these reads, and ITL is inferred")  # fmt: skip
+                    "these reads, and ITL is over the others")  # fmt: skip
     if odd := sum(r.usage_contradicted for r in results.repetitions):
         said.append(f"{odd} answers with a count of tokens that cannot be true; left out of rates")
     if odd := sum(r.other_model for r in results.repetitions):

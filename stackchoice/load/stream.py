@@ -86,7 +86,7 @@ class Stream:
             if so_far and 0 < so_far[-1] < completion:
                 return so_far[-1], Evidence.REPORTED
         early = [characters for at, characters in self.tokens if at == first_ns]
-        if completion <= BUNDLED * len(self.tokens) and len(early) == 1:
-            return 1, Evidence.COMPUTED
+        if completion <= BUNDLED * len(self.tokens):  # a token a chunk, however many a read
+            return len(early), Evidence.COMPUTED
         share = sum(early) / sum(characters for _, characters in self.tokens)
         return max(1.0, share * completion), Evidence.INFERRED
