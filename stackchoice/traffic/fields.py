@@ -182,7 +182,7 @@ class LogRow:
 def _date(text: str, *, day_first: bool | None) -> Instant | None:
     text = text.strip()
     found = None
-    forms = FORMATS
+    forms: tuple[str, ...] = FORMATS
     if slashed := SLASHED.match(text):
         if day_first is None and int(slashed[1]) != int(slashed[2]):
             return None  # two days, and nothing in the log tells which
