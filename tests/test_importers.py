@@ -111,6 +111,13 @@ def test_vllm_details_become_requests_and_failed_ones_none(tmp_path):
     assert (p.protocol.input_lengths.low, p.protocol.input_lengths.high) == (10, 20)
 
 
+def test_answers_that_came_in_one_piece_have_no_engines_itl(tmp_path):
+    """A published run says 1.9 microseconds a token and 49 ms to the first."""
+    p = one(written(tmp_path, "v.json", {**VLLM, "median_tpot_ms": 0.0019246693077225852}))
+    assert "1.92 microseconds a token" in p.validity.warnings[-1]
+    assert "microseconds" not in str(one(written(tmp_path, "w.json", VLLM)).validity.warnings)
+
+
 def test_old_vllm_has_no_failed_and_a_colon_in_its_goodput(tmp_path):
     tree = {k: v for k, v in VLLM.items() if k not in ("failed", "request_goodput")}
     p = one(written(tmp_path, "v.json", {**tree, "request_goodput:": 3.5}))
