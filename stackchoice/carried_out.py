@@ -1,6 +1,6 @@
 """A confirmation plan carried out: each number as predicted and as measured. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from stackchoice.choose import Decision
@@ -88,7 +88,7 @@ def _stands(
     kernels: Sequence[Compared],
     facts: Facts,
 ) -> tuple[Stands, list[str]]:
-    if other := _another(decision, runs, facts):
+    if other := list(_another(decision, runs, facts)):
         return "not decided", other
     if held := [f"{r.arm}: {h}" for r in runs if r.label == "HOLD" for h in r.validity.hold]:
         return "does not stand", ["on HOLD: wrong answers never win", *held]
@@ -114,18 +114,16 @@ def _stands(
     return "stands", ["every limit of the plan is met", *better]
 
 
-def _another(decision: Decision, runs: Sequence[Passport], facts: Facts) -> list[str]:
+def _another(decision: Decision, runs: Sequence[Passport], facts: Facts) -> Iterator[str]:
     """Say where something else was measured than what was decided; unknown names say nothing."""
-    said = []
     wanted = next((e for e in facts.engines.values()
                    if e.name == decision.best_self_hosted), None)  # fmt: skip
     for run in runs:
         model, engine = model_of(run.identity, facts), engine_of(run.identity, facts)
         if model is not None and decision.fit.model not in (model.id, model.name):
-            said.append(f"{run.arm}: measured {model.id}, decided for {decision.fit.model}")
+            yield f"{run.arm}: measured {model.id}, decided for {decision.fit.model}"
         if engine is not None and wanted is not None and engine.id != wanted.id:
-            said.append(f"{run.arm}: measured {engine.name}, decided for {wanted.name}")
-    return said
+            yield f"{run.arm}: measured {engine.name}, decided for {wanted.name}"
 
 
 def _checked(limit: Limit, runs: Sequence[Passport]) -> Checked:

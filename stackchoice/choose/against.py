@@ -1,7 +1,7 @@
 """Two scenarios, or one over the releases of an engine: what changed, and what that changed."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from stackchoice.choose.decide import decide
@@ -188,12 +188,11 @@ def _tree(scenario: Scenario) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if key not in NAMES}
 
 
-def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, str, Any, Any]]:
-    """Return section, key and both values of everything that differs; key empty for a section.
+def _differences(one: dict[str, Any], two: dict[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield section, key and both values of everything that differs; key empty for a section.
 
     Another model is one difference: weights of the one are none of the other.
     """
-    found = []
     for section in dict.fromkeys([*one, *two]):
         before, after = one.get(section), two.get(section)
         if before == after:
@@ -201,14 +200,11 @@ def _differences(one: dict[str, Any], two: dict[str, Any]) -> list[tuple[str, st
         if not (isinstance(before, dict) and isinstance(after, dict)) or (
             before.get("id") != after.get("id")
         ):
-            found.append((section, "", before, after))
+            yield section, "", before, after
             continue
-        found += [
-            (section, key, before.get(key), after.get(key))
-            for key in dict.fromkeys([*before, *after])
-            if before.get(key) != after.get(key)
-        ]
-    return found
+        for key in dict.fromkeys([*before, *after]):
+            if before.get(key) != after.get(key):
+                yield section, key, before.get(key), after.get(key)
 
 
 def _with(

@@ -6,6 +6,7 @@ between the arms is listed, and "unexplained" is a result.
 """
 
 import math
+from collections.abc import Iterator
 
 from stackchoice.compare.metrics import METRICS, Figure, told
 from stackchoice.compare.moved import Moved, moved
@@ -132,8 +133,7 @@ def _pattern(decode: str, prefill: str) -> tuple[str, str]:
     return name, load_compare_rules().patterns[name].format(word=word)
 
 
-def _roofline(a: Passport, b: Passport, facts: Facts) -> list[str]:
-    said = []
+def _roofline(a: Passport, b: Passport, facts: Facts) -> Iterator[str]:
     tops = ceiling(a, facts), ceiling(b, facts)
     for passport, top in zip((a, b), tops, strict=True):
         if top is None:
@@ -146,12 +146,11 @@ def _roofline(a: Passport, b: Passport, facts: Facts) -> list[str]:
                 text += " (more than one token for each reading of the weights)"
             if top.suspect:
                 text += " (so little of it on a GPU: suspect the kernel path, read the log)"
-        said.append(text)
+        yield text
     if tops[0] and tops[1] and tops[0].bytes_per_token != tops[1].bytes_per_token:
         expected = tops[1].tokens_per_s / tops[0].tokens_per_s
         rates = [p.results.decode_tokens_per_s for p in (a, b)]
         if rates[0] and rates[1]:
             seen = rates[1].median / rates[0].median
-            said.append(f"the bytes alone predict {expected:.2f}x decode, seen is {seen:.2f}x: "
-                        "smaller frees memory, and speed is a second effect")  # fmt: skip
-    return said
+            yield (f"the bytes alone predict {expected:.2f}x decode, seen is {seen:.2f}x: "
+                   "smaller frees memory, and speed is a second effect")  # fmt: skip

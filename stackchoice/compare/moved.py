@@ -1,5 +1,6 @@
 """Everything that moved between two arms beside what was meant to: identity, settings, defaults."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from stackchoice.compare.named import engine_of, model_of
@@ -67,25 +68,23 @@ def moved(a: Identity, b: Identity, facts: Facts) -> tuple[list[Moved], list[str
                 and not any(m.kind == kind and m.name == key for m in found)
             ):
                 found.append(Moved(kind=kind, name=key, first=shown(x), second=shown(y)))
-    return found + _defaults(a, b, facts), list(dict.fromkeys(half))
+    return [*found, *_defaults(a, b, facts)], list(dict.fromkeys(half))
 
 
-def _defaults(a: Identity, b: Identity, facts: Facts) -> list[Moved]:
-    """Return the defaults that the engine's two releases do not share, where both were read."""
+def _defaults(a: Identity, b: Identity, facts: Facts) -> Iterator[Moved]:
+    """Yield the defaults that the engine's two releases do not share, where both were read."""
     engine, other = engine_of(a, facts), engine_of(b, facts)
     if engine is None or engine is not other:
-        return []
+        return
     releases = [read_release(i.runtime_build, engine).version for i in (a, b)]
     if None in releases or releases[0] == releases[1]:
-        return []
+        return
     model = model_of(a, facts)
     config = model.config.value if model else None
     family = launch(engine.id, None, config, facts=facts).family if config else ""
-    found = []
     for key in sorted({f.key for f in facts.memory.allocators if f.engine == engine.id}):
         x, y = (facts.memory.fact(engine.id, key, r, family) for r in releases)
         if x.known and y.known and x.value != y.value and key not in a.settings:
             source = y.source.label if y.source else ""
-            found.append(Moved(kind="default", name=key, first=shown(x.value),
-                               second=shown(y.value), source=source))  # fmt: skip
-    return found
+            yield Moved(kind="default", name=key, first=shown(x.value),
+                        second=shown(y.value), source=source)  # fmt: skip

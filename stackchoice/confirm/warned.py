@@ -1,5 +1,7 @@
 """What a passport warns of: what the server said, refused or did not give."""
 
+from collections.abc import Iterator
+
 from stackchoice.confirm.account import ServerInfo
 from stackchoice.confirm.beside import emptied_by
 from stackchoice.confirm.canary import CanaryOutcome
@@ -43,54 +45,52 @@ def not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> l
 def warnings(
     events: list[Event], results: Results, identity: Identity, cached: float | None,
     canaries: list[CanaryOutcome],
-) -> list[str]:  # fmt: skip
+) -> Iterator[str]:  # fmt: skip
     """Say what a reader should know of a run that may be valid all the same."""
-    said: list[str] = []
     server, settings = identity.server or ServerInfo(), identity.settings
     if server.model_ids and identity.endpoint_model not in server.model_ids:
-        said.append(f"the server does not list this model; it offers {server.model_ids[0]}")
+        yield f"the server does not list this model; it offers {server.model_ids[0]}"
     if cached is not None and cached > MAX_CACHED_SHARE:
-        said.append(f"the prefix cache was not cold: up to {cached:.0%} of a prompt came from it")
+        yield f"the prefix cache was not cold: up to {cached:.0%} of a prompt came from it"
     if any(e["step"] == "server_gone" for e in events):
-        said.append("the server no longer answered after the run")
+        yield "the server no longer answered after the run"
     if any(e["step"] == "stream_options_refused" for e in events):
-        said.append("the server refuses stream_options; asked without, so tokens may be unknown")
+        yield "the server refuses stream_options; asked without, so tokens may be unknown"
     if identity.runtime is None:
-        said.append("the engine is unknown: nothing that the server says names one; declare it "
-                    "with --declare runtime=NAME, or give its --log")  # fmt: skip
+        yield ("the engine is unknown: nothing that the server says names one; declare it with "
+               "--declare runtime=NAME, or give its --log")  # fmt: skip
     gap, itl = results.gap_s, results.itl_s
     if results.tokens_per_chunk and results.tokens_per_chunk > BUNDLED:
-        said.append(f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
-                    "or chunks that were joined)")  # fmt: skip
+        yield (f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
+               "or chunks that were joined)")  # fmt: skip
     elif gap and itl and gap.median > GATHERED * itl.median:
-        said.append(f"about {gap.median / itl.median:.1f} tokens a read, one a chunk: gathered on "
-                    "the way, as by a proxy that buffers; TTFT holds the wait for the first of "
-                    "these reads, and ITL is over the others")  # fmt: skip
+        yield (f"about {gap.median / itl.median:.1f} tokens a read, one a chunk: gathered on the "
+               "way, as by a proxy that buffers; TTFT holds the wait for the first of these "
+               "reads, and ITL is over the others")  # fmt: skip
     if odd := sum(r.usage_contradicted for r in results.repetitions):
-        said.append(f"{odd} answers with a count of tokens that cannot be true; left out of rates")
+        yield f"{odd} answers with a count of tokens that cannot be true; left out of rates"
     if odd := sum(r.other_model for r in results.repetitions):
-        said.append(f"{odd} answers name another model than the one asked for")
-    said += sorted({r.stopped for r in results.repetitions if r.stopped})
+        yield f"{odd} answers name another model than the one asked for"
+    yield from sorted({r.stopped for r in results.repetitions if r.stopped})
     for name, real in (("context_tokens", server.context_tokens), ("slots", server.slots)):
         if (asked := count_of(settings.get(name))) and real and real < asked:
-            said.append(f"{name}: configured {asked}, realised {real}")
+            yield f"{name}: configured {asked}, realised {real}"
     rate, theirs = results.decode_tokens_per_s, results.server_decode_tokens_per_s
     if rate and theirs and not 0.9 < rate.median / theirs.median < 1.1:
-        said.append(f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
-                    "server's own account")  # fmt: skip
+        yield (f"decode: {rate.median:.3g} tokens/s seen here, {theirs.median:.3g} by the "
+               "server's own account")  # fmt: skip
     alone = all(r.health is None or r.health.asked_concurrency == 1 for r in results.repetitions)
     if alone and rate and sure(rate.high) > 1.25 * sure(rate.low):
-        said.append(f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
-                    "requests: the machine may be busy")  # fmt: skip
+        yield (f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
+               "requests: the machine may be busy")  # fmt: skip
     read = results.prefill_tokens_per_s
     if alone and rate and read and read.median < rate.median and (cached or 0) <= MAX_CACHED_SHARE:
-        said.append(f"the first token took longer than {rate.median:.3g} tokens/s would take for "
-                    "the prompt: it waited (network, queue), or the answer was finished before it "
-                    "was streamed and ITL is not the engine's; a TTFT that grows with "
-                    "--output-tokens shows the latter")  # fmt: skip
+        yield (f"the first token took longer than {rate.median:.3g} tokens/s would take for the "
+               "prompt: it waited (network, queue), or the answer was finished before it was "
+               "streamed and ITL is not the engine's; a TTFT that grows with --output-tokens "
+               "shows the latter")  # fmt: skip
     for canary in canaries:
         if canary.result in ("not supported", "off", "beyond the model"):
-            said.append(f"canary {canary.id} {canary.result}: {canary.reason}")
+            yield f"canary {canary.id} {canary.result}: {canary.reason}"
         if canary.note:
-            said.append(f"canary {canary.id}: {canary.note}")
-    return said
+            yield f"canary {canary.id}: {canary.note}"

@@ -7,6 +7,7 @@ assumed rows it already holds).
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from stackchoice.facts.datum import sure
@@ -34,11 +35,10 @@ NOTE = "share of the ceiling; one device, vendor kernels on cards, depth to 4,09
 def fitted(facts: Facts) -> tuple[list[ShareModel], list[dict[str, object]]]:
     """Return the fitted shares of both phases and the plain percentiles by class."""
     runs = measured_runs(facts)
-    return [fit_shares(runs, phase) for phase in PHASES], _percentiles(runs)
+    return [fit_shares(runs, phase) for phase in PHASES], list(_percentiles(runs))
 
 
-def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def _percentiles(runs: list[Run]) -> Iterator[dict[str, object]]:
     for phase in PHASES:
         for kind in ("gpu", "unified", "cpu"):
             kept = [
@@ -56,11 +56,8 @@ def _percentiles(runs: list[Run]) -> list[dict[str, object]]:
             low, middle, high = (
                 round(math.exp(weighted_quantile(shares, weights, q)), 3) for q in (0.1, 0.5, 0.9)
             )
-            rows.append(
-                {"device_class": kind, "phase": phase, "low": low, "middle": middle, "high": high,
-                 "rows": len(kept), "groups": len(counts)}
-            )  # fmt: skip
-    return rows
+            yield {"device_class": kind, "phase": phase, "low": low, "middle": middle, "high": high,
+                   "rows": len(kept), "groups": len(counts)}  # fmt: skip
 
 
 def write(facts: Facts, folder: Path) -> None:

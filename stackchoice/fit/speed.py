@@ -5,7 +5,7 @@ multiplies, so compute is its ceiling. Public measurements reach a share of eith
 ``data/efficiency.yaml`` holds which share, and the interval is that share of the ceiling.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from stackchoice.errors import InputError
@@ -165,18 +165,14 @@ class Stream:
 def _doubts(
     fitted: ShareModel, phase: str, rows: list[MeasuredRate], seen: list[Run], ceiling: float,
     machine: Machine,
-) -> list[str]:  # fmt: skip
+) -> Iterator[str]:  # fmt: skip
     """Say what rates that were given throw doubt on."""
-    found = []
     if unexpected(fitted, seen):
-        found.append(f"whether the {phase} rates given are of this set-up (unexpected)")
+        yield f"whether the {phase} rates given are of this set-up (unexpected)"
     if phase == "decode" and any(
         suspect_kernel_path(row.tokens_per_s, ceiling, device_kind(machine)) for row in rows
     ):
-        found.append(
-            "which kernel ran: a rate given is far below the ceiling, suspect the kernel path"
-        )
-    return found
+        yield "which kernel ran: a rate given is far below the ceiling, suspect the kernel path"
 
 
 def batch_one_speed(

@@ -1,7 +1,7 @@
 """From the events of a load to its repetitions, and whether the client may be believed. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from stackchoice.load.health import ClientHealth, ClientValidity, Floor
@@ -125,36 +125,34 @@ def judge_client(
     )
 
 
-def _of_health(health: ClientHealth, ttft_s: float | None, rules: Rules, cure: str) -> list[str]:
-    said = []
+def _of_health(
+    health: ClientHealth, ttft_s: float | None, rules: Rules, cure: str
+) -> Iterator[str]:
     for what, asked, achieved, limit in (
         ("concurrency", health.asked_concurrency, health.achieved_concurrency, "concurrency_error"),
         ("rate", health.asked_rate_per_s, health.achieved_rate_per_s, "rate_error"),
     ):
         if asked and achieved is not None and abs(achieved / asked - 1) > rules.limit(limit):
-            said.append(f"{what} asked {asked:.4g}, achieved {achieved:.4g}")
+            yield f"{what} asked {asked:.4g}, achieved {achieved:.4g}"
     for what, value in (("loop lag", health.loop_lag_p99_s), ("send slip", health.slip_p99_s)):
         allowed = max(rules.limit("lag_least_s"), rules.limit("lag_share_of_ttft") * (ttft_s or 0))
         if value is not None and value > allowed:
-            said.append(
+            yield (
                 f"client {what} p99 {value * 1e3:.1f} ms, more than {allowed * 1e3:.1f} ms; the "
                 f"machine is too busy for this load; {cure}"
             )
     if health.asked_rate_per_s and (health.largest_burst or 0) > rules.limit("burst"):
-        said.append(f"{health.largest_burst} late requests were sent at once")
-    return said
+        yield f"{health.largest_burst} late requests were sent at once"
 
 
-def _of_floor(floor: Floor, ttft_s: float, rules: Rules, cure: str) -> list[str]:
-    said = []
+def _of_floor(floor: Floor, ttft_s: float, rules: Rules, cure: str) -> Iterator[str]:
     if abs(floor.ttft_excess_s) > rules.limit("floor_ttft_error") * ttft_s:
-        said.append(
+        yield (
             f"client floor: TTFT is {floor.ttft_excess_s * 1e3:+.1f} ms off here at this load, too "
             f"much for a TTFT of {ttft_s * 1e3:.1f} ms; {cure}"
         )
     if floor.itl_error is not None and abs(floor.itl_error) > rules.limit("floor_itl_error"):
-        said.append(f"client floor: ITL is {floor.itl_error:+.1%} off here at this load; {cure}")
-    return said
+        yield f"client floor: ITL is {floor.itl_error:+.1%} off here at this load; {cure}"
 
 
 def _worst(parts: list[ClientHealth]) -> ClientHealth | None:

@@ -1,6 +1,6 @@
 """Measured arms for the report: the fairness check, the figures, and a table for each passport."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -32,7 +32,7 @@ def arms_context(arms: Sequence[Passport], facts: Facts) -> dict[str, Any]:
              **_items(p)} for name, p in named
         ],
         "comparison": found,
-        "figures": _figures(found) if found else [],
+        "figures": list(_figures(found)) if found else [],
         "distributions": [drawn for field in DRAWN if (drawn := distribution_chart(named, field))],
     }  # fmt: skip
 
@@ -49,24 +49,22 @@ def _items(passport: Passport) -> dict[str, Any]:
     return {"known": known, "unknown": unknown}
 
 
-def _figures(found: Comparison) -> list[tuple[str, list[str]]]:
-    rows = []
+def _figures(found: Comparison) -> Iterator[tuple[str, list[str]]]:
     for metric in METRICS:
         values = [centre(a.passport, metric.id, found.slo) for a in found.arms]
         cells = ["unknown" if v is None else f"{v * metric.scale:.4g}" for v in values]
         if any(v is not None for v in values):
-            rows.append((f"{metric.title}, {metric.unit}", cells))
+            yield f"{metric.title}, {metric.unit}", cells
     for field, title in (*DRAWN.items(), ("end_to_end_s", "end to end")):
         for rank in ("p95", "p99"):
             spreads = [getattr(a.passport.results, field) for a in found.arms]
             if any(spreads):
                 cells = [s.in_ms(rank) if s else "unknown" for s in spreads]
-                rows.append((f"{title}, {rank}, ms", cells))
+                yield f"{title}, {rank}, ms", cells
     for title, field in (("peak memory, bytes", "peak_memory_bytes"), ("errors", "errors"),
                          ("restarts", "restarts")):  # fmt: skip
         cells = [shown(getattr(a.passport.results, field)) for a in found.arms]
-        rows.append((title, cells))
-    return rows
+        yield title, cells
 
 
 def distribution_chart(

@@ -1,5 +1,7 @@
 """A comparison and a passport as text for a terminal, escaped: anything in them may be hostile."""
 
+from collections.abc import Iterator
+
 from stackchoice.compare.arms import Comparison, Pair
 from stackchoice.compare.metrics import METRICS, centre
 from stackchoice.confirm.passport import Passport, shown
@@ -40,8 +42,7 @@ def _fairness(pair: Pair) -> list[str]:
     return lines
 
 
-def _figures(comparison: Comparison) -> list[str]:
-    lines = []
+def _figures(comparison: Comparison) -> Iterator[str]:
     for metric in METRICS:
         cells = [(a, centre(a.passport, metric.id, comparison.slo)) for a in comparison.arms]
         if all(value is None for _, value in cells):
@@ -49,7 +50,7 @@ def _figures(comparison: Comparison) -> list[str]:
         title = f"{metric.title}, {metric.unit}"
         if metric.id == "goodput_per_s":
             title += f" ({comparison.slo})"
-        lines.append(f"{title}: " + "; ".join(
+        yield (f"{title}: " + "; ".join(
             f"{a.name} {'unknown' if v is None else format(v * metric.scale, '.4g')}"
             for a, v in cells
         ))  # fmt: skip
@@ -57,7 +58,7 @@ def _figures(comparison: Comparison) -> list[str]:
         for rank in ("p95", "p99"):
             spreads = [(a.name, getattr(a.passport.results, name)) for a in comparison.arms]
             if any(spread for _, spread in spreads):
-                lines.append(f"{title} {rank}, ms: " + "; ".join(
+                yield (f"{title} {rank}, ms: " + "; ".join(
                     f"{arm} {spread.in_ms(rank) if spread else 'unknown'}"
                     for arm, spread in spreads
                 ))  # fmt: skip
@@ -67,12 +68,11 @@ def _figures(comparison: Comparison) -> list[str]:
         if all(v is None for v in values):
             silent.append(title)
             continue
-        lines.append(f"{title}: " + "; ".join(
+        yield (f"{title}: " + "; ".join(
             f"{a.name} {shown(v)}" for a, v in zip(comparison.arms, values, strict=True)
         ))  # fmt: skip
     if silent:
-        lines.append(f"unknown in every arm: {', '.join(silent)}")
-    return lines
+        yield f"unknown in every arm: {', '.join(silent)}"
 
 
 def _verdict(pair: Pair) -> list[str]:

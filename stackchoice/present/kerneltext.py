@@ -1,6 +1,6 @@
 """The kernel path as text for a terminal; what comes from files is made safe to print."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from stackchoice.facts.yaml import shown, shown_lines
 from stackchoice.fit.path import KernelPath, PhasePath, WeightPart
@@ -64,19 +64,17 @@ def _part(part: WeightPart) -> str:
     return said + (f", {part.modules:,} modules" if part.modules else "")
 
 
-def _places(places: Iterable[PlaceRow]) -> list[str]:
+def _places(places: Iterable[PlaceRow]) -> Iterator[str]:
     """List places by verdict, the chips of an engine in one line."""
     found: dict[str, dict[str, list[str]]] = {}
     for place in places:
         engine = f"{place.engine} {place.release}"
         found.setdefault(place.verdict, {}).setdefault(engine, []).append(place.chip_name)
-    lines = []
     for verdict, engines in found.items():
-        lines.append(f"  {verdict}")
+        yield f"  {verdict}"
         for engine, chips in engines.items():
             many = verdict == UNKNOWN and len(chips) > 3
-            lines.append(f"    {engine}: {f'{len(chips)} chips' if many else '; '.join(chips)}")
-    return lines
+            yield f"    {engine}: {f'{len(chips)} chips' if many else '; '.join(chips)}"
 
 
 def there_lines(path: KernelPath, meant: list[Meaning], told: ModelWall | Inspection) -> list[str]:

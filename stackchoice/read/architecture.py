@@ -1,5 +1,6 @@
 """A config summed up: layers by kind, what caches and how, experts, draft head, towers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
@@ -110,39 +111,37 @@ def draft_layers(config: dict[str, Any]) -> int:
     return 0
 
 
-def config_findings(config: dict[str, Any], found: Architecture) -> list[Finding]:
-    """Return what readers of this config get wrong, each with its values."""
+def config_findings(config: dict[str, Any], found: Architecture) -> Iterator[Finding]:
+    """Yield what readers of this config get wrong, each with its values."""
     text = text_config(config)
-    notes: list[Finding] = []
     latent = found.count("latent")
     size, heads = text.get("head_dim"), read(text, "num_key_value_heads")
     if latent and size is not None and heads is not None:
-        notes.append(finding(
+        yield finding(
             "head_dim_and_kv_heads_not_used_by_mla",
             "the cache keeps a latent; neither head_dim nor num_key_value_heads counts",
             ("head_dim", size), ("num_key_value_heads", heads), kind="note",
-        ))  # fmt: skip
+        )  # fmt: skip
     other = next((k for k in config_keys().names["head_dim"] if text.get(k) is not None), None)
     if other not in (None, "head_dim") and not latent:
-        notes.append(finding(
+        yield finding(
             "head_dim_key_differs", f"the head size stands under {other!r}, not under 'head_dim'",
             (other, text[other]), kind="note",
-        ))  # fmt: skip
-    notes += _one_based(text, found)
+        )  # fmt: skip
+    yield from _one_based(text, found)
     shapes = {(g.kv_heads, g.key_dim, g.value_dim) for g in found.layers
               if g.kind in ("full", "sliding", "chunked")}  # fmt: skip
     if len(shapes) > 1:
-        notes.append(finding(
+        yield finding(
             "per_layer_kv_shapes_differ", "layers cache heads of different number or size",
             *((f"{g.layers} {g.kind} layers", f"{g.kv_heads} heads of {g.key_dim}")
               for g in found.layers if g.kv_heads), kind="note",
-        ))  # fmt: skip
+        )  # fmt: skip
     if text.get("attention_k_eq_v") is True:
-        notes.append(finding(
+        yield finding(
             "k_eq_v_still_stores_both", "keys and values come from one matrix; both are cached",
             ("attention_k_eq_v", True), kind="note",
-        ))  # fmt: skip
-    return notes
+        )  # fmt: skip
 
 
 def _one_based(text: dict[str, Any], found: Architecture) -> list[Finding]:

@@ -1,6 +1,7 @@
 """One checkpoint read from end to end: files, architecture, encodings, contradictions."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,16 +145,14 @@ def _modules(found: Checkpoint, saids: list[Said], facts: Facts) -> list[Module]
     return modules_of(tensors, facts.quant_formats, whole or 64)
 
 
-def _gguf_modules(header: Any, facts: Facts) -> list[Module]:
+def _gguf_modules(header: Any, facts: Facts) -> Iterator[Module]:
     part = part_finder(facts.quant_formats)
-    rows = []
     for tensor in header.tensors:
         name = tensor.name.removesuffix(".weight").removesuffix(".bias")
         row = facts.quant_formats.ggml_by_number.get(tensor.type)
         storage = (row.encoding or row.name) if row else f"type {tensor.type}"
         matrix = len([n for n in tensor.shape if n > 1]) >= 2 and not tensor.name.endswith(".bias")
-        rows.append(Module(name, part(name), storage, tensor.size or 0, matrix))
-    return rows
+        yield Module(name, part(name), storage, tensor.size or 0, matrix)
 
 
 def _tower(

@@ -6,6 +6,7 @@ and a JSON object, so it is read here, with every number checked against the fil
 """
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
@@ -83,8 +84,7 @@ def _tensors(tree: dict[str, Any], data: int, bits: dict[str, int], path: Path) 
     return [tensor for _, _, tensor in found]
 
 
-def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
-    spans = []
+def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> Iterator[Any]:
     for name, entry in tree.items():
         if not isinstance(entry, dict):
             refuse(path, f"tensor {name!r} is not described by an object", AGAIN)
@@ -102,8 +102,7 @@ def _spans(tree: dict[str, Any], bits: dict[str, int], path: Path) -> list[Any]:
         size = offsets[1] - offsets[0]
         if dtype in bits and size * 8 != count * bits[dtype]:
             refuse(path, f"tensor {name!r}, {dtype} of {shape[:8]}, claims {size:,} bytes", AGAIN)
-        spans.append((offsets[0], offsets[1], Tensor(name, dtype[:40], tuple(shape), size)))
-    return spans
+        yield *offsets, Tensor(name, dtype[:40], tuple(shape), size)
 
 
 def _naturals(values: object) -> TypeGuard[list[int]]:

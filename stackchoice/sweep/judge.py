@@ -1,7 +1,7 @@
 """What a sweep shows: effects against the noise, drift, interactions, a confirmed peak. Pure."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from stackchoice.confirm.identity import Basis, Setting
@@ -168,10 +168,9 @@ def _arm(
     return ArmResult(**known, ratio=ratio, noise=noise, told=told)
 
 
-def _interactions(plan: Design, results: Sequence[ArmResult]) -> list[Interaction]:
+def _interactions(plan: Design, results: Sequence[ArmResult]) -> Iterator[Interaction]:
     single = {tuple(r.settings.items()): r for r in results}
     base = plan.arms[0].settings
-    found = []
     for arm, result in zip(plan.arms, results, strict=True):
         if arm.role != "interaction":
             continue
@@ -179,16 +178,13 @@ def _interactions(plan: Design, results: Sequence[ArmResult]) -> list[Interactio
         ratios = [p.ratio for p in parts if p and p.ratio is not None]
         noise = [p.noise for p in (*parts, result) if p and p.noise is not None]
         if len(ratios) < 2 or result.ratio is None or len(noise) < 3:
-            found.append(Interaction(knobs=arm.knobs, expected=None, measured=result.ratio,
-                                     outcome="not known"))  # fmt: skip
+            yield Interaction(knobs=arm.knobs, expected=None, measured=result.ratio,
+                              outcome="not known")  # fmt: skip
             continue
         expected = ratios[0] * ratios[1]
         apart = _distance(expected, result.ratio) > sum(noise)
-        found.append(
-            Interaction(knobs=arm.knobs, expected=expected, measured=result.ratio,
-                        outcome="interact" if apart else "none seen")
-        )  # fmt: skip
-    return found
+        yield Interaction(knobs=arm.knobs, expected=expected, measured=result.ratio,
+                          outcome="interact" if apart else "none seen")  # fmt: skip
 
 
 def _peak(results: Sequence[ArmResult], more: bool, notes: list[str]) -> ArmResult | None:
@@ -219,24 +215,21 @@ def _confirmed(
     return all((further > o) if more else (further < o) for o in others)
 
 
-def _notes(runs: Mapping[int, Sequence[Passport]]) -> list[str]:
+def _notes(runs: Mapping[int, Sequence[Passport]]) -> Iterator[str]:
     every = [p for passports in runs.values() for p in passports]
-    notes = []
     for item in ("runtime_build", "artifact_revision"):
         found = sorted({str(v) for p in every if (v := getattr(p.identity, item)) is not None})
         if len(found) > 1:
-            notes.append(f"{item.replace('_', ' ')} differs between runs: {', '.join(found)}")
+            yield f"{item.replace('_', ' ')} differs between runs: {', '.join(found)}"
     held = sorted({p.arm for p in every if p.label != "VALID"})
     if held:
-        notes.append(f"not valid or on HOLD, so never the peak: {', '.join(held)}")
-    return notes
+        yield f"not valid or on HOLD, so never the peak: {', '.join(held)}"
 
 
 def _not_shown(
     results: Sequence[ArmResult], runs: Mapping[int, Sequence[Passport]]
-) -> list[str]:  # fmt: skip
+) -> Iterator[str]:  # fmt: skip
     """Say of which arms only the setting as given tells that it took, as with a release unknown."""
-    notes = []
     for i, result in enumerate(results):
         if result.role != "knob" or not (runs.get(0) and runs.get(i)):
             continue
@@ -246,11 +239,10 @@ def _not_shown(
         if all(getattr(base, item) == getattr(arm, item) for item in TOLD):
             moved = result.told in ("better", "worse")
             so = "only its figures do" if moved else "the knob may not have taken"
-            notes.append(
+            yield (
                 f"{result.id}: nothing that the server or its environment says of itself differs "
                 f"from the baseline (release {arm.runtime_build or 'unknown'} in both); {so}"
             )
-    return notes
 
 
 def _unlike(runs: Mapping[int, Sequence[Passport]]) -> list[str]:
