@@ -80,7 +80,7 @@ Share = Annotated[Float, Field(ge=0, le=1)]
 Fte = Annotated[Float, Field(ge=0, le=1000)]
 Seconds = Annotated[Float, Field(gt=0, le=86_400)]
 #: Nobody waits longer for one token, or looks on for the first; a larger number was meant in
-#: milliseconds. (Proxies give up on a silent connection after one minute: nginx, AWS.)
+#: milliseconds.
 TokenSeconds = Annotated[Float, Field(gt=0, le=10)]
 FirstTokenSeconds = Annotated[Float, Field(gt=0, le=120)]
 Usd = Annotated[Decimal, Field(ge=0, le=Decimal(10) ** 12), AfterValidator(_not_tiny)]
