@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stackchoice.carried_out import CarriedOut, carried_out
+from stackchoice.cases import load_case
 from stackchoice.choose import Decision, decide
 from stackchoice.confirm import (
     Endpoint,
@@ -31,7 +32,7 @@ from stackchoice.fit import Speed
 from stackchoice.load.arrivals import Closed
 from stackchoice.read.log_against import Compared, against, predicted_by
 from stackchoice.read.log_reader import read_log
-from stackchoice.scenario import THIS_MACHINE, Scenario, load_scenario
+from stackchoice.scenario import THIS_MACHINE, Scenario
 from stackchoice.this_machine import facts_for, with_machine, working_set_bytes
 
 
@@ -113,7 +114,7 @@ def confirm_all(
     PassportError
         When the folder cannot be made.
     """
-    loaded = load_scenario(scenario) if scenario else None
+    loaded = load_case(scenario) if scenario else None
     name = loaded.name if loaded else "endpoint" if endpoint_url else arm.replace(":", "-")
     facts, machine, target = _subject(
         loaded, endpoint_url, model, key_variable, arm, arm_model, out / "arms"

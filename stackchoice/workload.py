@@ -72,11 +72,6 @@ class Conflict(Record):
     settled: bool
     resolution: str
 
-    @property
-    def text(self) -> str:
-        """The conflict in one line."""
-        return f"{' against '.join(self.rules)} ({' or '.join(self.engines)}): {self.resolution}"
-
 
 def needs(point: Point) -> list[Need]:
     """Return every demand a workload can make, with what this one says of it."""

@@ -142,7 +142,7 @@ def test_a_first_visit_ends_in_a_report_field_by_field(notebook, lab, facts):
         "Model": "Llama-3.3-70B-Instruct", "Weights": "FP8: nvidia/Llama-3.3-70B-Instruct-FP8",
         "Machine (first candidate)": "H100 SXM 80GB", "Machines or devices there": "2",
         "Users": "80", "Images in the input": "no", "Shared prefix (tokens)": "not known",
-        "Data may leave": "not known",
+        "Data may leave": "not known", "Machine is paid for": "no", "Can fund (devices)": "2",
     }  # fmt: skip
     panel.get_by_label("Model", exact=True).focus()
     for label, text in wanted.items():
@@ -168,6 +168,7 @@ def test_a_first_visit_ends_in_a_report_field_by_field(notebook, lab, facts):
     assert told.model.artifacts == ["nvidia/Llama-3.3-70B-Instruct-FP8"]
     assert (told.workload.users.value, told.workload.images.value) == (80, False)
     assert not told.workload.shared_prefix_tokens.known
+    assert told.money.can_fund_devices.value == 2  # brought beside what it contradicted
     assert decide(told, facts).verdict.split(":")[0] in report
 
 

@@ -229,13 +229,31 @@ def test_without_the_schema_the_default_comes_back(changed, facts):
     assert decision.best_self_hosted == "vLLM"
 
 
+def test_of_a_vague_case_what_to_find_out_first_is_named(changed, facts):
+    """A model, a machine and users: no tokens of a month, no count of sequences."""
+    lengths = dict.fromkeys(
+        [f"workload__{name}_tokens" for name in ("input", "output", "context")], "not known"
+    )
+    vague = changed("json-chat", workload__requests_per_user_per_day="not known", **lengths)
+    decision = decide(vague, facts)
+    named = "requests a user and day, input (tokens a request), output (tokens a request)"
+    assert f"find out first: {named}" in decision.verdict
+    asked = {u.input: u.text for u in decision.unknowns if u.worth_finding}
+    assert "how many sequences the memory holds" in asked["workload.context_tokens"]
+    assert {"workload.input_tokens", "workload.output_tokens"} < asked.keys()
+    unsure = [text for one in decision.candidates for text in one.unknown]
+    assert "whether it fits (unknown: context (tokens))" in unsure
+
+
 def test_an_unknown_volume_is_not_guessed(changed, facts):
     decision = decide(changed("json-chat", workload__users="not known"), facts)
     assert decision.cost.volume is None
     assert decision.cost.managed_usd_per_month is None
-    assert any(u.input == "workload.users" for u in decision.unknowns)
+    asked = {u.input: u.text for u in decision.unknowns if u.worth_finding}
+    assert "the tokens of a month are unknown" in asked["workload.users"]
     assert decision.recommended is None
     assert "cannot be compared" in decision.verdict
+    assert decision.verdict.endswith("find out first: users.")
     assert decision.best_self_hosted == "SGLang"
 
 

@@ -42,7 +42,7 @@ def test_a_log_comes_through_a_pipe(packed):
         input=gzip.compress(log) if packed else log, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
-    assert found.stdout.decode().startswith("stdin: 4 lines, vllm")
+    assert found.stdout.decode().startswith("stdin: 4 lines, vLLM")
 
 
 def test_decide_prints_the_decision_in_a_few_lines():

@@ -46,6 +46,7 @@ def test_the_full_set_holds_the_basic_one_and_a_needle_at_every_depth() -> None:
         (Sample(status=200, text='get_weather{"city": "Paris"}'), ("failed", "tool")),
         (Sample(status=400, failure=Failure.REJECTED), ("not supported", None)),
         (Sample(status=500, failure=Failure.TRANSPORT), ("failed", "request")),
+        (Sample(status=429, failure=Failure.ADMISSION_REJECTED), ("off", None)),
     ],
 )
 def test_a_tool_call_is_a_call_and_no_text(sample: Sample, expected: tuple) -> None:

@@ -1,5 +1,6 @@
 """The pure parser: known times in, exact figures out."""
 
+import gzip
 import json
 from itertools import pairwise
 
@@ -90,6 +91,16 @@ def test_the_first_token_alone_is_told_from_a_full_first_chunk() -> None:
     assert sample.itl_s == pytest.approx(0.040 / 16)
 
 
+def test_chunks_of_one_token_that_a_proxy_gathers_are_counted_and_not_weighed() -> None:
+    """Twelve short tokens, then eight long ones in 80 ms: 10 ms each, whatever their characters."""
+    first, rest = b"".join(words(12, "a")), b"".join(words(8, "longer "))
+    reads = [(10**9 + 500 * MS, STREAM_HEAD + first), (10**9 + 580 * MS, rest + STOP)]
+    done = (10**9 + 581 * MS, usage(completion=20) + DONE)
+    sample = read_sample(Exchange(sent_ns=10**9, reads=[*reads, done]))
+    assert (sample.first_tokens, sample.first_tokens_evidence) == (12, "computed")
+    assert sample.itl_s == pytest.approx(0.010)
+
+
 def test_a_count_in_every_chunk_says_what_the_first_brought() -> None:
     def counted(n: int) -> bytes:
         return chunk({"content": "w"}, usage={"completion_tokens": n})
@@ -104,6 +115,46 @@ def test_a_count_that_cannot_be_true_leaves_the_tokens_unknown(count: int) -> No
     sample = timed(STREAM_HEAD, *words(20), STOP, usage(completion=count), DONE, asked=25)
     assert sample.failure is None
     assert (sample.usage, sample.completion_tokens, sample.itl_s) == ("contradicted", None, None)
+
+
+def test_a_limit_that_the_server_does_not_keep_makes_its_count_no_lie() -> None:
+    sample = timed(STREAM_HEAD, *words(30), STOP, usage(completion=30), DONE, asked=25)
+    assert (sample.usage, sample.completion_tokens) == (Usage.REPORTED, 30)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"prompt_tokens_details": {"cached_tokens": 80}}, {"prompt_cache_hit_tokens": 80},
+     {"cached_tokens": 80}, {"prompt_tokens_details": None, "cached_tokens": 80}],
+)  # fmt: skip
+def test_cached_tokens_under_the_names_that_servers_use(told: dict) -> None:
+    end = chunk(None, usage={"prompt_tokens": 100, "completion_tokens": 2, **told})
+    sample = timed(STREAM_HEAD, *words(2), STOP, end, DONE)
+    assert sample.cached_tokens == 80
+    assert sample.prefill_tokens_per_s == pytest.approx(20 / sample.ttft_s)
+
+
+def test_an_answer_in_one_read_says_nothing_of_prefill() -> None:
+    sample = timed(STREAM_HEAD, b"".join([*words(20), STOP, usage(completion=20), DONE]))
+    assert sample.failure is None
+    assert sample.ttft_s == sample.end_to_end_s == pytest.approx(0.020)
+    assert (sample.prefill_tokens_per_s, sample.itl_s) == (None, None)
+
+
+def test_content_in_parts_as_mistral_sends_it() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    other = {"type": "reasoning", "reasoning": " so"}
+    said = {"type": "text", "text": "yes"}
+    parts = [chunk({"content": [part]}) for part in (thought, other, said)]
+    sample = timed(STREAM_HEAD, *parts, STOP, usage(completion=3), DONE)
+    assert (sample.reasoning, sample.text, sample.content_chunks) == ("hm so", "yes", 3)
+    assert sample.ttft_s == pytest.approx(0.020)
+    assert sample.answer_ttft_s == pytest.approx(0.040)
+
+
+def test_an_encoding_that_was_not_asked_for_is_named() -> None:
+    sample = timed(http(gzip.compress(STOP + DONE), extra="Content-Encoding: gzip\r\n"))
+    assert sample.failure_detail == "encoded as gzip, which was not asked for"
 
 
 def test_latencies_from_the_intended_start_hold_the_clients_delay() -> None:

@@ -107,7 +107,7 @@ def test_a_valid_run_judges_the_prediction(prediction: Interval, verdict: str) -
 def test_two_usable_samples_are_an_invalid_run_without_verdict() -> None:
     p = passport([good(), good(), good(completion_tokens=2)], prediction=interval(40, 60))
     assert p.label == "INVALID"
-    assert p.validity.reasons == ("usable samples: 2, fewer than 3",)
+    assert p.validity.reasons[0].startswith("usable samples: 2, fewer than 3 (")
     assert p.verdicts == {"decode_tokens_per_s": "not measured"}
     assert [(d.request, d.reason[:4]) for d in p.validity.discarded] == [(2, "2 co")]
 
@@ -126,7 +126,8 @@ def test_an_offer_that_changes_makes_the_run_invalid() -> None:
 
 
 def test_every_item_is_shown_and_the_unknown_is_called_so() -> None:
-    rows = {(part, item): text for part, item, text in passport([good()] * 3).rows()}
+    known = passport([good()] * 3, identity=Identity(runtime="vllm"))
+    rows = {(part, item): text for part, item, text in known.rows()}
     assert rows["identity", "kernels"] == "unknown"
     assert rows["results", "wall power w"] == "unknown"
     assert rows["validity", "valid"] == "yes"
@@ -160,6 +161,43 @@ def test_what_does_not_invalidate_is_warned_of() -> None:
         "slots: configured 4, realised 1", "80 by the server's own account", "from 40 to 60",
     ):  # fmt: skip
         assert part in said
+
+
+def warned(*samples: Sample, events: tuple[dict, ...] = (), **more: object) -> str:
+    return "\n".join(passport(list(samples), events, **more).validity.warnings)
+
+
+def test_tokens_gathered_on_the_way_are_told_from_tokens_joined_by_the_engine() -> None:
+    gathered = good(gap_median_s=0.1, first_tokens=5.0, first_tokens_evidence=Evidence.INFERRED)
+    p = passport([gathered] * 3)
+    assert "about 5.0 tokens a read, one a chunk: gathered on the way" in p.validity.warnings[1]
+    assert p.results.itl_s.evidence is p.results.decode_tokens_per_s.evidence is Evidence.INFERRED
+    assert "gathered" not in warned(*[good(gap_median_s=0.02)] * 3)
+    assert "gathered" not in warned(*[good(gap_median_s=0.1, content_chunks=10)] * 3)
+
+
+def test_an_answer_that_may_have_been_finished_before_it_was_streamed_is_told() -> None:
+    """100 tokens of prompt in 2 s are 50 a second, and no engine reads slower than it writes."""
+    held = good(200, ttft_s=2.0, prefill_tokens_per_s=50.0)
+    assert "the first token took longer than 200 tokens/s" in warned(*[held] * 3)
+    assert "first token took" not in warned(*[good(200, prefill_tokens_per_s=5e3)] * 3)
+    found = good(200, cached_tokens=90, prefill_tokens_per_s=5.0)  # what it was spared is not slow
+    assert "first token took" not in warned(*[found] * 3)
+
+
+def test_an_engine_that_nothing_names_is_unknown_and_said_to_be() -> None:
+    said = {"model_ids": ["odd"], "owned_by": "openai", "server_header": "uvicorn"}
+    proxy = {"step": "server", "server": said}
+    assert "the engine is unknown" in warned(*[good()] * 3, events=(proxy,))
+    assert passport([good()] * 3, (proxy,)).identity.runtime is None
+    assert "unknown" not in warned(*[good()] * 3, identity=Identity(runtime="vllm"))
+
+
+def test_why_no_sample_is_usable_stands_in_the_reason() -> None:
+    p = passport([good(completion_tokens=None)] * 2)
+    assert p.validity.reasons == (
+        "usable samples: 0, fewer than 3 (2 of 2: tokens unknown: the server sent no usage)",
+    )
 
 
 def test_a_passport_survives_the_disk(tmp_path: Path) -> None:

@@ -219,7 +219,10 @@ def test_a_warm_cache_and_preemptions_are_read_from_counters() -> None:
     assert "50% of a prompt" in " ".join(p.validity.warnings)
 
 
-@pytest.mark.parametrize(("status", "said"), [(404, "check the path"), (401, "no key was sent")])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(404, "check the path"), (401, "no key was sent"), (400, "refuses a plain request")],
+)
 def test_what_cannot_be_used_at_all_is_an_error(
     status: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,7 +127,7 @@ def closed_port() -> int:
         ("http://nowhere.invalid", "check the host name"),
         ("https://127.0.0.1:{plain}", "use http:// for a server without TLS"),
         ("http://127.0.0.1:{tls}", "give https:// where it wants TLS"),
-        ("https://127.0.0.1:{tls}", "install its certificate authority"),
+        ("https://127.0.0.1:{tls}", "SSL_CERT_FILE"),
         ("http://127.0.0.1:{silent}", "check that the address is an HTTP API, or raise"),
         ("https://127.0.0.1:{silent}", "check host, port, firewall and http or https"),
     ],

@@ -61,8 +61,10 @@ MAY_IMPORT = {
     "passports": {"compare", "confirm", "errors", "facts", "importers"},
     "notebooks": {"errors", "facts"},
     "this_machine": {"confirm", "facts", "fit", "scenario"},
+    "cases": {"choose", "facts", "scenario"},
     "present": {
         "carried_out",
+        "cases",
         "choose",
         "compare",
         "confirm",

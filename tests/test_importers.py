@@ -111,6 +111,13 @@ def test_vllm_details_become_requests_and_failed_ones_none(tmp_path):
     assert (p.protocol.input_lengths.low, p.protocol.input_lengths.high) == (10, 20)
 
 
+def test_answers_that_came_in_one_piece_have_no_engines_itl(tmp_path):
+    """A published run says 1.9 microseconds a token and 49 ms to the first."""
+    p = one(written(tmp_path, "v.json", {**VLLM, "median_tpot_ms": 0.0019246693077225852}))
+    assert "1.92 microseconds a token" in p.validity.warnings[-1]
+    assert "microseconds" not in str(one(written(tmp_path, "w.json", VLLM)).validity.warnings)
+
+
 def test_old_vllm_has_no_failed_and_a_colon_in_its_goodput(tmp_path):
     tree = {k: v for k, v in VLLM.items() if k not in ("failed", "request_goodput")}
     p = one(written(tmp_path, "v.json", {**tree, "request_goodput:": 3.5}))
@@ -527,3 +534,77 @@ def test_a_passport_that_is_there_is_replaced_only_when_asked(tmp_path):
     assert passport.read_text(encoding="utf-8") == "somebody's"
     import_file(path, replace=True)
     assert Passport.load(passport).arm == "run"
+
+
+#: The last stage of a published run, its means, medians and ends, as the file has them:
+#: https://github.com/kubernetes-sigs/inference-perf/blob/7de5ef2ed6f7934e0ecbc8297e593f79e68430c0/demos/kubecon-na-2025/vllm+batch_size/results/stage_6_lifecycle_metrics.json
+LIFECYCLE = {
+    "load_summary": {
+        "count": 13369, "requested_rate": 222.83, "achieved_rate": 116.31878751107618,
+        "send_duration": 114.93414164695423,
+        "schedule_delay": {"mean": 25.867297718651226, "median": 25.401863368344493},
+    },
+    "successes": {
+        "count": 13369,
+        "latency": {
+            "request_latency": {"mean": 3.79703725667467, "min": 1.6174948679981753,
+                                "median": 3.6919508550781757, "max": 4.420221413951367},
+            "time_per_output_token": {"mean": 0.012367102809974885, "min": 0.005074177712541391,
+                                      "median": 0.012453835775223814, "max": 0.0129991925733034},
+            "time_to_first_token": {"mean": 2.200454697106258, "min": 0.036755520035512745,
+                                    "median": 2.097426358028315, "max": 2.775039108004421},
+            "inter_token_latency": {"mean": 0.012367102809974887, "min": 1.8329592421650887e-06,
+                                    "median": 4.655006341636181e-05, "max": 0.1561366169480607},
+        },
+        "throughput": {"output_tokens_per_sec": 7140.792680764174,
+                       "requests_per_sec": 113.66007597058318},
+        "prompt_len": {"mean": 200.92864088563093, "min": 194.0, "median": 201.0, "max": 209.0},
+        "output_len": {"mean": 62.82586580896103, "min": 15.0, "median": 65.0, "max": 70.0},
+    },
+    "failures": {"count": 0, "request_latency": None, "prompt_len": None},
+}  # fmt: skip
+
+
+def test_inference_perf_whose_time_per_token_its_other_figures_deny(tmp_path):
+    """3.797 s less 2.200 s over 61.8 tokens are 25.8 ms, and it says 12.4: counted twice."""
+    p = one(written(tmp_path, "stage_6_lifecycle_metrics.json", LIFECYCLE))
+    assert (p.results.requests, p.results.errors) == (13369, 0)
+    assert p.results.ttft_s.median == 2.097426358028315
+    assert p.results.itl_s is None
+    denied, late = p.validity.warnings
+    assert "12.4 ms is denied" in denied
+    assert "25.8 ms follow" in denied
+    assert "25.4 s late" in late
+    assert p.protocol.rate_per_s == 222.83
+    assert p.protocol.input_lengths.mean == pytest.approx(200.93, abs=0.01)
+    assert p.protocol.window_s == pytest.approx(13369 / 113.66, rel=1e-3)
+
+
+def test_inference_perf_that_agrees_with_itself(tmp_path):
+    tree = json.loads(json.dumps(LIFECYCLE))
+    tree["benchmark_time_seconds"] = 117.0
+    tree["load_summary"] |= {"concurrency": 8, "schedule_delay": None}
+    step = {"mean": 0.0258, "median": 0.0257, "p95": 0.03}
+    tree["successes"]["latency"]["time_per_output_token"] = step
+    p = one(written(tmp_path, "s.json", tree))
+    assert (p.results.itl_s.median, p.results.itl_s.p95) == (0.0257, 0.03)
+    assert (p.protocol.concurrency, p.protocol.arrival_pattern) == (8, "closed loop of 8 streams")
+    assert (p.protocol.window_s, p.validity.warnings) == (117.0, ())
+
+
+@pytest.mark.parametrize("odd", [None, [], "x", -1, {"mean": "x"}])
+def test_inference_perf_in_any_shape(tmp_path, odd):
+    for key in ("load_summary", "failures"):
+        one(written(tmp_path, "s.json", {**LIFECYCLE, key: odd}))
+    for key in ("latency", "throughput", "output_len", "count"):
+        whole = {**LIFECYCLE["successes"], key: odd}
+        if key != "latency" or isinstance(odd, dict):
+            one(written(tmp_path, "s.json", {**LIFECYCLE, "successes": whole}))
+
+
+def test_aiperf_without_its_configuration_is_told_by_its_release(tmp_path):
+    tree = {"schema_version": "1.3", "aiperf_version": "0.10.0",
+            "request_count": {"unit": "requests", "avg": 10.0},
+            "time_to_first_token": {"unit": "ms", "avg": 195.84, "p50": 175.05}}  # fmt: skip
+    p = one(written(tmp_path, "a.json", tree))
+    assert p.results.ttft_s.median == pytest.approx(0.17505)

@@ -138,6 +138,19 @@ VLLM_METRICS += (
 )
 
 
+@pytest.mark.parametrize(
+    ("owner", "header", "engine"),
+    [("openai", None, None), ("local", "uvicorn", None), ("library", None, None),
+     ("me", "uvicorn", None), ("llamacpp", None, "llama.cpp"), ("sglang", "uvicorn", "sglang"),
+     ("openai", "llama.cpp", "llama.cpp")],
+)  # fmt: skip
+def test_an_owner_or_a_web_server_is_no_engine(owner, header, engine):
+    """LiteLLM, transformers serve, Ollama and llama-cpp-python say the first four."""
+    models = {"/v1/models": json.dumps({"data": [{"id": "m", "owned_by": owner}]})}
+    said = read_account(models, {"server": header} if header else {}, "m")
+    assert (said.engine, said.owned_by, said.server_header) == (engine, owner, header)
+
+
 def test_vllms_account():
     said = read_account(
         {"/v1/models": '{"data":[{"id":"m","owned_by":"vllm","max_model_len":4096,"root":"/w"}]}',

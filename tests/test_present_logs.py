@@ -72,6 +72,25 @@ def test_rows_of_several_lines_tell_which_lines_and_how_far_they_spread(facts, t
     assert "line 6; too_long; proposal; ValueError: To serve" in told["refused"]
 
 
+def test_what_was_predicted_and_what_the_pool_counts_tell_why(facts, tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text(
+        "INFO x vLLM API server version 0.26.0\n"
+        "INFO x Using MarlinNvFp4LinearKernel for NVFP4 GEMM\n"
+        "INFO x GPU KV cache size: 448,448 tokens\n"
+    )
+    served = "Qwen/Qwen3.6-27B nvidia/Qwen3.6-27B-NVFP4"
+    page = LogPanel(facts, path=str(path), machine="rtx_5090", served=served).view.value
+    assert ": vLLM 0.26.0" in page
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td></tr>', page, re.DOTALL)
+    told = {heading: " ".join(text.split()) for heading, text in rows if "Why?" in text}
+    against = next(told[name] for name in ("confirmed", "refuted", "unconfirmed") if name in told)
+    assert "the kernel path of this release, artifact and chip" in against
+    assert "concurrency times the longest request" in told["meaning"]
+    assert "since 0.20.1" in told["meaning"]
+    assert "https://" in told["meaning"]
+
+
 def test_a_start_that_no_line_calls_refused_is_inferred_to_be(facts, tmp_path):
     path = tmp_path / "x.log"
     path.write_text("Available KV cache memory: -1.25 GiB\n")

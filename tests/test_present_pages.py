@@ -173,7 +173,8 @@ def test_the_first_form_asks_at_most_eight_things_and_the_rest_unfolds(facts):
     panel = ScenarioPanel(load_scenario("json-chat"), facts)
     assert len(FIRST) <= 8
     assert set(FIRST) < set(FIELDS)
-    first, more, rest, _ = panel.children[:4]
+    first, forward, more, rest = panel.children[:4]
+    assert forward.children == ()
     assert [box.children[0] for box in first.children] == [panel.fields[path] for path in FIRST]
     assert rest.layout.display == "none"
     more.value = True

@@ -35,6 +35,8 @@ def test_the_record_says_the_figures_and_never(record):
     """Managed 260, owned 1,674 and with people 7,216 USD; no volume makes owning cheaper."""
     for text in ("260 USD a month", "1,674 USD a month", "7,216 USD with people", 
                  "never cheaper than the managed endpoint",
+                 "conflict, settled: low, spiky or unpredictable volume",
+                 "against output that must be valid JSON points at SGLang (SGLang)",
                  "Decision makers: lead, product"):  # fmt: skip
         assert text in record
 

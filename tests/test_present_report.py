@@ -373,8 +373,12 @@ def test_an_error_inside_the_notebook_is_named(tmp_path, changed):
     scenario = changed("json-chat", model__id="nobody/nothing")
     path = save_scenario(scenario, tmp_path / "wrong.yaml")
     with pytest.raises(ReportError, match=r"ScenarioError.*nobody/nothing"):
+        render.execute(
+            notebooks_dir() / "report.ipynb", {"scenario": str(path)}, tmp_path / "x.ipynb"
+        )
+    with pytest.raises(ScenarioError, match="nobody/nothing"):  # said before anything runs
         written(path, tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not list((tmp_path / "out").glob("*"))
 
 
 def test_a_parameter_the_notebook_lacks_is_an_error(tmp_path):

@@ -250,6 +250,37 @@ def test_the_panel_shows_what_a_conditional_answer_hangs_on(panel):
         assert str(escape(said[1:])) in panel.view.value
 
 
+def test_an_input_that_contradicts_a_first_one_is_brought_beside_it_and_stays(panel):
+    """More devices than can be funded: one step further, and in sight without unfolding."""
+
+    def forward():
+        return [box.children[0].description for box in panel.children[1].children]
+
+    assert panel.decision.remarks, "two lengths that are both folded contradict one another"
+    assert forward() == []
+    panel.fields["candidates.machines.0.count"].value = "2"
+    disputed = ["Machine is paid for", "Can fund (devices)"]
+    assert forward() == disputed
+    boxes = [panel.form.boxes[path] for path in panel.fields]
+    laid = [box for row in (*panel.children[:2], *panel.children[3].children)
+            for box in row.children]  # fmt: skip
+    assert all(laid.count(box) == 1 for box in boxes), "every field lies in one place"
+    panel.fields["money.can_fund_devices"].value = "2"
+    assert not any("can fund" in said for said in panel.decision.remarks)
+    assert forward() == disputed, "no field goes from under the hands of who typed in it"
+    panel.reload()
+    assert forward() == disputed, "nothing was opened, as no such file is there"
+    panel.fields["workload.shared_prefix_tokens"].value = "9000"
+    assert forward() == [*disputed, "Input (tokens a request)"]
+
+
+def test_a_field_that_makes_a_contradiction_is_not_moved_under_the_hands(panel):
+    panel.fields["candidates.machines.0.count"].value = "1"
+    panel.fields["money.can_fund_devices"].value = "0"
+    assert any("can fund" in said for said in panel.decision.remarks)
+    assert panel.children[1].children == ()
+
+
 def test_two_notebooks_on_one_scenario_do_not_overwrite_each_other(facts, tmp_path):
     path = tmp_path / "mine.yaml"
     one, two = (ScenarioPanel(saved_or(path, "json-chat"), facts, save_to=path) for _ in range(2))

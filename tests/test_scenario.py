@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from stackchoice import decide, dump_scenario, load_facts, load_scenario, save_scenario
+from stackchoice.cases import load_case
 from stackchoice.choose.quantiles import assumed_ranges
 from stackchoice.errors import ScenarioError
 from stackchoice.facts import Evidence, data_dir
 from stackchoice.present.fields import FIELDS
+from stackchoice.present.render import render_report
 from stackchoice.scenario import Input, ends, likely_point, parse_scenario, scenario_inputs
 from stackchoice.scenario.words import LABELS
 
@@ -48,7 +50,8 @@ def test_shipped_scenarios_round_trip_without_loss(name, tmp_path):
         ("context_tokens: 8192", "ttft_p99_s: 500 ms", 11, ["500 ms", "the unit stands in"]),
         ("context_tokens: 8192", "json_schema: maybe", 11, ["maybe", "true, false or not known"]),
         ("context_tokens: 8192", "context_tokens: .nan", 11, ["nan"]),
-        ("context_tokens: 8192", "itl_p99_s: 50", 11, ["50 is", "of at most 10"]),
+        ("context_tokens: 8192", "itl_p99_s: 50", 11, ["50 is", "of at most 10, in seconds"]),
+        ("context_tokens: 8192", "ttft_p99_s: 500", 11, ["500 is", "of at most 120, in seconds"]),
         ("context_tokens: 8192", "growth_per_month: 10", 11, ["10 is", "of at most 1"]),
         ("users: 200", "users: 1,000", 8, ["'1,000' is no number;", "such as 1000"]),
         ("low: 5", "low: 50", 9, ["low 50", "above high"]),
@@ -192,3 +195,15 @@ def test_what_is_allowed_may_be_a_list_or_not_known(key, changed, facts):
         assert any("in which regions" in text or "which licences" in text for text in asked)
     with pytest.raises(ScenarioError, match=r"'EU' is no list; write one, such as \[EU\]"):
         changed("json-chat", **{path: "EU"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("id: h100_sxm", "id: h100_smx"), ("Qwen3.8-27B", "Qwen3.8-72B")]
+)
+def test_a_name_that_the_facts_lack_is_told_with_the_file_it_stands_in(tmp_path, old, new):
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace(old, new), encoding="utf-8")
+    for load in (load_case, lambda path: render_report(path, [tmp_path / "x.md"])):
+        with pytest.raises(ScenarioError, match="did you mean") as told:
+            load(path)
+        assert str(told.value).startswith(f"{path}: ")

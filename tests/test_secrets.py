@@ -297,7 +297,7 @@ def test_a_key_in_the_command_line_of_a_log_is_shown_by_nobody(tmp_path: Path) -
     )
     reading = read_log(log, load_facts().memory)
     assert reading.boots[0].settings["max_model_len"] == 4096
-    table = log_table(read_log_by_name(log))._repr_mimebundle_()["text/html"]
+    table = log_table(read_log_by_name(log), load_facts())._repr_mimebundle_()["text/html"]
     assert "50" in table
     assert "planted" not in table + describe_log(reading) + reading.model_dump_json()
 

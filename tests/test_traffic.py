@@ -236,6 +236,32 @@ class TestTimes:
         assert measured(rows, time_unit="s").span_s == 20
         assert measured(rows, time_unit="ms").span_s == pytest.approx(0.02)
 
+    @pytest.mark.parametrize(
+        ("dates", "days"),
+        [(["11/11/2026", "12/11/2026", "13/11/2026"], 2), (["11/12/2026", "11/13/2026"], 1),
+         (["11.11.2026", "12.11.2026"], 1)],
+    )  # fmt: skip
+    def test_one_date_tells_how_all_are_read(self, measured, dates, days):
+        rows = [{"created at": f"{d} 09:00:00", "prompt tokens": 9, "completion tokens": 9}
+                for d in dates]  # fmt: skip
+        assert measured(rows, "log.csv").span_s == days * 86_400
+
+    def test_dates_that_may_be_two_days_are_unknown_and_lengths_are_not(self, measured):
+        """Two days of November, or the second of November and of December."""
+        rows = [{"time": f"{d} 9:00 PM", "prompt tokens": 9, "completion tokens": 9}
+                for d in ("11/02/2026", "12/02/2026")]  # fmt: skip
+        found = measured(rows, "log.csv")
+        assert (found.span_s, found.input_tokens.mean) == (None, 9)
+        assert any("may be two days" in note for note in found.notes)
+        same = [{**row, "time": "11/11/2026 9:00 PM"} for row in rows]
+        assert measured(same, "log.csv").first is not None
+
+    def test_an_export_of_openrouter(self, measured):
+        row = {"generation_id": "g", "created_at": "2026-04-13T10:00:00Z", "tokens_prompt": 100,
+               "tokens_completion": 50, "tokens_reasoning": 20, "tokens_cached": 25}  # fmt: skip
+        found = measured([row], "log.csv")
+        assert (found.seller_cached_share, found.reasoning_share_of_output) == (0.25, 0.4)
+
     def test_zones_are_brought_together(self, measured):
         stamps = ["2026-11-02T09:00:00+01:00", "2026-11-02T08:10:00Z", "2026-11-02 08:20:00"]
         found = measured([{"ts": t, "input_tokens": 1, "output_tokens": 1} for t in stamps])

@@ -11,6 +11,7 @@ from stackchoice.cost import Purchase, decimal
 from stackchoice.cost.machines import commitment_pays, rent, stepped_hours
 from stackchoice.cost.numbers import SECONDS_PER_HOUR
 from stackchoice.facts.datum import Datum, Evidence
+from stackchoice.facts.load import Facts
 from stackchoice.facts.prices import HourPrice
 from stackchoice.facts.records import Path
 from stackchoice.ops import people, upkeep
@@ -216,12 +217,19 @@ def fte_of(case: Case, path: Path, site: Site | None) -> Datum[float]:
     )  # fmt: skip
 
 
+def alone(case: Case, path: Path, site: Site | None) -> bool:
+    """Whether a single user serves nobody else, with what is there or is metered."""
+    return case["workload.users"] == 1 and (path == "managed" or already_paid(path, site))
+
+
+def setting_up(case: Case, path: Path, site: Site | None, facts: Facts) -> Any:
+    """Return what setting a path up costs once, USD; nothing to a single user."""
+    return 0.0 if alone(case, path, site) else facts.assumed(f"implementation_usd_{path}")
+
+
 def once(case: Case, path: Path, site: Site | None) -> dict[str, Decimal]:
     """Return what a path costs once, by what it is for; leaving today's set-up only where said."""
-    operated = path == "managed" or already_paid(path, site)
-    alone = case["workload.users"] == 1 and operated
-    setting_up = 0.0 if alone else case.facts.assumed(f"implementation_usd_{path}")
-    found = {"setting up": decimal(setting_up)}
+    found = {"setting up": decimal(setting_up(case, path, site, case.facts))}
     if (leaving := case["money.switching_usd"]) is not None:
         found["leaving what runs today"] = decimal(leaving)
     return found

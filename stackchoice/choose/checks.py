@@ -20,6 +20,7 @@ from stackchoice.fit.memory import GB, usable_bytes
 from stackchoice.fit.path import KernelPath, artifact_path
 from stackchoice.fit.workspace import said
 from stackchoice.scenario import Scenario
+from stackchoice.scenario.words import label
 from stackchoice.workload import meets, needs
 
 FUND = "money.can_fund_devices"
@@ -200,7 +201,9 @@ def memory_checks(case: Case, site: Site) -> Iterator[Check]:
         )  # fmt: skip
     row = site.row
     if row.live_sequences is None:
-        yield "hardware fit", None, f"whether it fits ({row.note.rstrip('. ').replace('_', ' ')})"
+        lacks = row.note.rstrip(". ").replace("_", " ")
+        lacks = lacks if context else f"unknown: {label('workload.context_tokens')}"
+        yield "hardware fit", None, f"whether it fits ({lacks})"
         return
     one = row.bytes_per_sequence
     takes = f", one sequence of {context:,} tokens takes {one / GB:,.2f} GB" if one else ""

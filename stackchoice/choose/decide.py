@@ -4,14 +4,15 @@ Pure: no file, no clock, no network. The widgets, the command line and the repor
 and nothing else, so that they give the same answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.board import board, held_fixed, input_rows
 from stackchoice.choose.case import Case
+from stackchoice.choose.contradictions import contradictions, unknowns
 from stackchoice.choose.decision import Candidate, Decision, Flip, Option
-from stackchoice.choose.flips import flips, unknowns
+from stackchoice.choose.flips import flips
 from stackchoice.choose.instead import instead
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.choose.managed import overlooked
@@ -27,7 +28,6 @@ from stackchoice.facts.links import names_link
 from stackchoice.facts.load import Facts
 from stackchoice.facts.place import no_collector
 from stackchoice.scenario import THIS_MACHINE, Scenario, likely_point, with_preset
-from stackchoice.scenario.words import label
 from stackchoice.version import VERSION
 from stackchoice.workload import needs
 
@@ -76,7 +76,8 @@ def _decision(case: Case) -> Decision:
     listed = options(main)
     chosen = next((o for o in listed if o.status == "chosen"), None)
     missed = overlooked(case, main.tokens, main.seller)
-    remarks = [*instead(main), *_contradictions(case)]
+    found = list(contradictions(case))
+    remarks = [*instead(main), *(one.text for one in found)]
     conditions = _conditions(missed, changes, chosen)
     best, site, engine = main.best, main.site, main.engine
     fit, numbers = fit_numbers(main), None
@@ -91,6 +92,7 @@ def _decision(case: Case) -> Decision:
         best_self_hosted_configuration=best.title if best else "",
         verdict=_verdict(main, conditional=bool(remarks or conditions)),
         remarks=remarks,
+        disputed=[one.inputs for one in found],
         conditions=conditions,
         options=listed,
         candidates=main.candidates,
@@ -102,7 +104,7 @@ def _decision(case: Case) -> Decision:
         ops=main.ops,
         cost=marked(cost, listed),
         flips=changes,
-        unknowns=unknowns(case.scenario, changes),
+        unknowns=unknowns(case, changes),
         runnable=runnables(main),
         plan=plan(main, changes),
         board=board(main, cost),
@@ -122,15 +124,23 @@ def likely_case(scenario: Scenario, facts: Facts) -> Case:
     have.
     """
     scenario = with_preset(scenario, facts)
-    _check_names(scenario, facts)
+    check_names(scenario, facts, scenario.name)
+    here = any(machine.id == THIS_MACHINE for machine in scenario.candidates.machines)
+    if here and THIS_MACHINE not in facts.machines:
+        raise ScenarioError(
+            f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
+            "use facts = with_machine(facts, probe) before decide"
+        )
     return Case(scenario, facts, likely_point(scenario, facts))
 
 
-def _check_names(scenario: Scenario, facts: Facts) -> None:
+def check_names(scenario: Scenario, facts: Facts, where: str) -> None:
+    """Raise a ScenarioError, headed by ``where``, where the facts lack a name of the scenario."""
+
     def known(what: str, name: str, names: Iterable[str], kind: str = "", other: str = "") -> None:
         if name not in names:
             raise ScenarioError(
-                f"{scenario.name}: {what} {name!r} is not in the fact base; "
+                f"{where}: {what} {name!r} is not in the fact base; "
                 f"{known_names(name, names, kind)}{other}"
             )
 
@@ -142,12 +152,7 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         presets = facts.models[scenario.model.id].sampling_presets
         known("workload.sampling_preset", preset, presets)
     for machine in scenario.candidates.machines:
-        if machine.id == THIS_MACHINE and machine.id not in facts.machines:
-            raise ScenarioError(
-                f"{scenario.name}: {THIS_MACHINE!r} was not probed; "
-                "use facts = with_machine(facts, probe) before decide"
-            )
-        known("candidates.machines", machine.id, facts.machines, "machines")
+        known("candidates.machines", machine.id, (*facts.machines, THIS_MACHINE), "machines")
         link = machine.interconnect
         if link and not any(names_link(link, one) for one in facts.links.values()):
             known("candidates.machines.interconnect", link, facts.links, "links")
@@ -155,40 +160,6 @@ def _check_names(scenario: Scenario, facts: Facts) -> None:
         known("candidates.sellers", seller, facts.sellers, "sellers", "; or write any")
     for engine in scenario.team.engine_work:
         known("team.engine_work", engine, facts.engines, "engines")
-
-
-def _contradictions(case: Case) -> Iterator[str]:
-    lengths = ("workload.input_tokens", "workload.output_tokens", "workload.context_tokens")
-    sent, written, context = lengths
-    pairs = [
-        (less, more) for less, more in ((sent, context), ("workload.shared_prefix_tokens", sent))
-        if case.point.known(less, more) and case[less] > case[more]
-    ]  # fmt: skip
-    for less, more in pairs:
-        yield (
-            f"contradiction: {label(less)} is {case[less]:,}, more than {label(more)} of "
-            f"{case[more]:,}"
-        )
-    if not pairs and case.point.known(*lengths) and case[sent] + case[written] > case[context]:
-        yield (
-            f"contradiction: input and output together are {case[sent] + case[written]:,} tokens, "
-            f"more than the context of {case[context]:,}"
-        )
-    limit = case["money.can_fund_devices"]
-    for choice in case.scenario.candidates.machines:
-        if limit is not None and not choice.already_owned and choice.count > limit:
-            name = case.facts.machines[choice.id].name
-            yield (
-                f"contradiction: {choice.count} x {name} are candidates, and the input "
-                f"{label('money.can_fund_devices')!r} is {limit:g}: what takes more is out"
-            )
-    named, thinking = case.scenario.workload.sampling_preset, case["workload.thinking"]
-    preset = case.facts.models[case.scenario.model.id].sampling_presets.get(named)
-    if preset is not None and thinking is not None and preset.thinking != thinking:
-        yield (
-            f"contradiction: thinking is {'on' if thinking else 'off'}, but the sampling preset "
-            f"{named!r} is published for thinking {'on' if preset.thinking else 'off'}"
-        )
 
 
 def _conditions(other: Candidate | None, changes: list[Flip], chosen: Option | None) -> list[str]:

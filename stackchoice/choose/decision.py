@@ -203,7 +203,8 @@ class Decision(Record):
     """The pure result of ``decide(scenario, facts)``.
 
     ``conditions`` are what the answer hangs on; ``remarks`` what no condition would change: inputs
-    that contradict each other, and what would do where nothing does.
+    that contradict each other, and what would do where nothing does. ``disputed`` names the
+    inputs of each contradiction.
 
     Examples
     --------
@@ -223,6 +224,7 @@ class Decision(Record):
     best_self_hosted_configuration: str
     verdict: str
     remarks: list[str]
+    disputed: list[tuple[str, ...]]
     conditions: list[str]
     options: list[Option]
     candidates: list[Candidate]

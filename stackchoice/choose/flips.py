@@ -10,10 +10,11 @@ from typing import Any
 
 from stackchoice.choose.answer import Answer, answer
 from stackchoice.choose.case import Case
-from stackchoice.choose.decision import Flip, UnknownInput
+from stackchoice.choose.decision import Flip
 from stackchoice.choose.managed import OPTION as MANAGED
 from stackchoice.facts.datum import Evidence
-from stackchoice.scenario import Known, Point, Scenario, ends, scenario_inputs
+from stackchoice.facts.load import Facts
+from stackchoice.scenario import Known, Point, ends
 from stackchoice.scenario.words import label
 
 #: Halvings of the stretch in which the answer flips: its edge is known to a five-thousandth of it.
@@ -31,6 +32,8 @@ Ask = Callable[[str, Any], Outcome]
 PATTERNS = ("steady", "spiky")
 
 #: The assumed operations work that speaks most against the managed endpoint: assumption -> end.
+#: What a flip calls the three, which are moved together.
+PEOPLE = "operations work, assumed"
 AGAINST_MANAGED = {"ops_fte_managed": "high", "ops_fte_rented": "low", "ops_fte_owned": "low"}
 
 #: Switches that are worth turning even where somebody stated them.
@@ -61,24 +64,6 @@ def flips(main: Answer) -> list[Flip]:
 def asker(case: Case) -> Ask:
     """Return what answers with one input moved."""
     return lambda path, value: outcome(answer(case.moved({path: value})))
-
-
-def unknowns(scenario: Scenario, changes: list[Flip]) -> list[UnknownInput]:
-    """Name every input nobody gave, and whether finding it could change the answer."""
-    matters = {flip.input: flip for flip in changes if flip.to_option is not None}
-    moved = {flip.input for flip in changes}
-    found = []
-    for path, item in scenario_inputs(scenario).items():
-        if item.known:
-            continue
-        if path in matters:
-            text = matters[path].text
-        elif path in moved:
-            text = "no value in its assumed range changes the answer"
-        else:
-            text = "not given, so nothing was eliminated or sized by it"
-        found.append(UnknownInput(input=path, worth_finding=path in matters, text=text))
-    return found
 
 
 def swept(case: Case) -> dict[str, tuple[Any, Any]]:
@@ -192,6 +177,13 @@ def _switch_flip(ask: Ask, known: Known, base: Outcome, path: str) -> Flip:
     return _flip(path, known, base, result, text, at=at, under=known.value)
 
 
+def against_managed(facts: Facts) -> dict[str, float]:
+    """Return the work on each path at the end that speaks against buying; of all or none."""
+    assumed = facts.assumptions
+    most = {key: getattr(assumed[key].datum, end) for key, end in AGAINST_MANAGED.items()}
+    return {} if None in most.values() else most
+
+
 def _people_flips(main: Answer) -> list[Flip]:
     """Move the assumed operations work of the paths to the ends that speak against managed.
 
@@ -199,9 +191,7 @@ def _people_flips(main: Answer) -> list[Flip]:
     """
     if main.verdict.option != MANAGED or main.best is None or main.tokens is None:
         return []
-    assumed = main.case.facts.assumptions
-    most = {key: getattr(assumed[key].datum, end) for key, end in AGAINST_MANAGED.items()}
-    if None in most.values():
+    if not (most := against_managed(main.case.facts)):
         return []
     said = [f"{key.rsplit('_', 1)[1]} {value:g}" for key, value in most.items()]
     base, result = outcome(main), outcome(answer(main.case.assuming(most)))
@@ -209,7 +199,7 @@ def _people_flips(main: Answer) -> list[Flip]:
     same = result[0] == base[0]
     return [
         Flip(
-            input="operations work, assumed", at=None, from_option=_name(base),
+            input=PEOPLE, at=None, from_option=_name(base),
             to_option=None if same else _name(result), changes_recommendation=not same,
             text=f"{work} changes nothing" if same
             else f"with {work} the answer becomes {_name(result)}",

@@ -11,6 +11,7 @@ from stackchoice.choose.selfhosted import Judged
 from stackchoice.cost import CostLine
 from stackchoice.facts.datum import Record
 from stackchoice.scenario import Preference
+from stackchoice.scenario.words import label
 from stackchoice.workload import PushResult
 
 KEEP = "keep what runs today"
@@ -55,7 +56,7 @@ def recommend(
     preferences = wanted(case)
     found = rank(ways, preferences, too_close_share(case))
     if found.decided_by is None and found.unknown:
-        return _undecided(found, names, pushes())
+        return _undecided(case, found, names, pushes())
     return _ranked(found, ways, preferences)
 
 
@@ -103,15 +104,18 @@ def open_ways(
     return found
 
 
-def _undecided(found: Ranked, names: list[str], pushes: list[PushResult]) -> Recommendation:
+def _undecided(
+    case: Case, found: Ranked, names: list[str], pushes: list[PushResult]
+) -> Recommendation:
     rule = next((p for p in pushes if p.holds and p.favours[0].engine == "managed"), None)
     unknown = "; ".join(found.unknown)
     if rule is not None and MANAGED in names:
         return Recommendation(option=MANAGED, because=f"{rule.text}; unknown: {unknown}")
+    first = ", ".join(map(label, case.flow.missing))
+    missing = f"; find out first: {first}" if first else " (a price or a speed is missing)"
     return Recommendation(
         option=None, ranking=found.steps,
-        because=f"{' and '.join(names)} cannot be compared: unknown is the {unknown} "
-        "(a volume, a price or a speed is missing)",
+        because=f"{' and '.join(names)} cannot be compared: unknown is the {unknown}{missing}",
     )  # fmt: skip
 
 

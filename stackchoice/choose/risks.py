@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from stackchoice.choose.buying import fte_of, purchase
+from stackchoice.choose.buying import fte_of, purchase, setting_up
 from stackchoice.choose.case import Case
 from stackchoice.choose.site import Site
 from stackchoice.cost import (
@@ -157,10 +157,14 @@ def _stands(paths: Paths) -> bool:
     return paths.purchase is not None and not paths.site.choice.already_owned
 
 
+def way_out(path: Path) -> Path:
+    """Return the path that is taken instead of one that is left."""
+    return "rented" if path == "managed" else "managed"
+
+
 def exit_usd(paths: Paths, path: Path, months: Any, facts: Facts) -> Any:
     """Return what leaving a path after ``months`` costs: setting another up, and the book value."""
-    other = "rented" if path == "managed" else "managed"
-    move = decimal(facts.assumed(f"implementation_usd_{other}"))
+    move = decimal(setting_up(paths.case, way_out(path), paths.site, facts))
     bought = paths.purchase
     if path != "owned" or bought is None or not _stands(paths):
         return move

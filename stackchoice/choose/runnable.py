@@ -15,10 +15,10 @@ from stackchoice.choose.place import start_of
 from stackchoice.choose.site import Site, by_own_rule
 from stackchoice.errors import UnknownCacheError
 from stackchoice.facts.datum import Datum, Evidence
+from stackchoice.facts.figures import shown
 from stackchoice.facts.load import Facts
 from stackchoice.facts.prices import Offer, Seller
 from stackchoice.facts.records import Engine, LaunchForm
-from stackchoice.facts.told import shown
 from stackchoice.fit.admission import launch
 from stackchoice.fit.workspace import said
 from stackchoice.workload import NEEDS

@@ -45,6 +45,12 @@ class Traffic:
         point = self._case.point
         return weakest(Evidence.INFERRED, point.evidence(*point.volume_paths, *ARRIVALS, *LENGTHS))
 
+    @property
+    def missing(self) -> list[str]:
+        """The inputs that nobody gave, and without which the tokens of a month are unknown."""
+        point = self._case.point
+        return [path for path in (*point.volume_paths, *LENGTHS) if not point.known(path)]
+
     @cached_property
     def input_tokens(self) -> float | None:
         """Tokens a request sends, the shared prefix among them."""

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from stackchoice.choose import Decision
 from stackchoice.cost import BillLine, BreakEven, CostLine
+from stackchoice.facts.figures import figure
 from stackchoice.facts.yaml import shown_lines
 from stackchoice.present.text import cents
 from stackchoice.prices import Quote
@@ -63,7 +64,7 @@ def _hours(decision: Decision) -> Iterator[str]:
 def _times(item: BillLine) -> str:
     if item.quantity is None or item.unit_usd is None:
         return ""
-    return f", {item.quantity:,.6g} {item.unit} x {_plain(item.unit_usd)}"
+    return f", {figure(item.quantity)} {item.unit} x {_plain(item.unit_usd)}"
 
 
 def _from(item: BillLine) -> str:
@@ -106,14 +107,16 @@ def _turns(decision: Decision) -> Iterator[str]:
 
 
 def _risks(decision: Decision) -> Iterator[str]:
-    yield "what happens when the one card dies:"
+    if decision.cost.redundancy:
+        yield "what happens when the one card dies:"
     for spare in decision.cost.redundancy:
         extra = (
             "a spare's price is unknown" if spare.extra_usd is None
             else f"a spare costs {spare.extra_usd:,.2f} USD a month"
         )  # fmt: skip
         yield f"  {spare.path}: {spare.without}; {extra} [{spare.evidence.value}]"
-    yield "how to leave again:"
+    if decision.cost.exits:
+        yield "how to leave again:"
     for way in decision.cost.exits:
         yield f"  {way.path}: {cents(way.usd)}: {way.what} [{way.evidence.value}]"
 

@@ -9,13 +9,13 @@ def cost_command(scenario: ScenarioArg, as_json: JsonFlag = False) -> None:
     """Print the monthly bill of every open path, the break-evens, and who says which price."""
     from datetime import UTC, datetime
 
+    from stackchoice.cases import load_case
     from stackchoice.choose import decide
     from stackchoice.commands.bill import describe
     from stackchoice.prices import quotes
-    from stackchoice.scenario import load_scenario
     from stackchoice.this_machine import facts_for
 
-    loaded = load_scenario(scenario)
+    loaded = load_case(scenario)
     facts = facts_for(loaded)
     decision = decide(loaded, facts)
     listed, why_none = quotes(facts, loaded.model.id, datetime.now(UTC).date())

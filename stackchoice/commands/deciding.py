@@ -28,13 +28,13 @@ def decide_command(
     ] = False,
 ) -> None:
     """Answer the three questions and compare the costs."""
+    from stackchoice.cases import load_case
     from stackchoice.choose import decide
     from stackchoice.commands import defending
     from stackchoice.commands.summary import summary
-    from stackchoice.scenario import load_scenario
     from stackchoice.this_machine import facts_for
 
-    loaded = load_scenario(scenario)
+    loaded = load_case(scenario)
     facts = facts_for(loaded)
     asked = [name for name, on in (("--against", against is not None),
                                    ("--releases", releases is not None),
@@ -44,7 +44,7 @@ def decide_command(
     if against is not None:
         from stackchoice.choose.against import against as compare_scenarios
 
-        other = load_scenario(against)
+        other = load_case(against)
         found = compare_scenarios(loaded, other, facts_for(other, facts))
         print(found.model_dump_json(indent=2) if as_json else defending.comparison_text(found))
         return

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stackchoice.confirm.beside import engine_called
 from stackchoice.facts.datum import Record
 from stackchoice.facts.values import count_of, dict_of, text_of
 from stackchoice.facts.yaml import shown
@@ -136,7 +137,9 @@ def read_account(
     take("/v1/models", context_tokens=count_of(mine.get("max_model_len")), model_ids=ids,
          owned_by=_said(mine.get("owned_by")), model_path=_said(mine.get("root")))  # fmt: skip
     take("header server", server_header=_said((headers or {}).get("server")))
-    take("/v1/models owned_by", engine=found.get("owned_by"))
+    # Owners such as "openai", "local" or "library" and headers such as "uvicorn" are no engines.
+    for where, item in (("/v1/models owned_by", "owned_by"), ("header server", "server_header")):
+        take(where, engine=(engine_called(found.get(item)) or (None,))[0])
     return ServerInfo(**found, origins=origins, asked=tuple(k for k, v in texts.items() if v))
 
 

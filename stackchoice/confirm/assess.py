@@ -123,13 +123,13 @@ def _identified(identity: Identity, endpoint: Endpoint, server: ServerInfo | Non
     )
     # llama.cpp calls itself b0-unknown where its build was not told which it is.
     release = None if "unknown" in (said.version or "") else said.version
-    named = {"runtime": said.engine or said.server_header, "runtime_build": release,
+    named = {"runtime": said.engine, "runtime_build": release,
              "artifact": said.model_path, "effective_settings": said.settings}  # fmt: skip
     same = ("model_revision", "torch", "toolkit", "packages", "driver", "gpu", "kernels",
             "chat_template", "weight_format", "kv_format", "speculative_decoder",
             "context_tokens", "kv_pool_tokens", "slots", "started_at_s")  # fmt: skip
-    sources = {"runtime": "engine" if said.engine else "server_header", "runtime_build": "version",
-               "artifact": "model_path", "effective_settings": "settings"}  # fmt: skip
+    sources = {"runtime": "engine", "runtime_build": "version", "artifact": "model_path",
+               "effective_settings": "settings"}  # fmt: skip
     for item, value in {**named, **{name: getattr(said, name) for name in same}}.items():
         where = said.origins.get(sources.get(item, item), "the server")
         if item in ("artifact", "runtime") and getattr(identity, item) is not None:
@@ -156,8 +156,15 @@ def _validity(
     )  # fmt: skip
     failed = [c for c in (*before, *after) if c.result == "failed"]
     reasons = []
+    discarded = [
+        Discard(request=e["request_number"], reason=reason)
+        for e, s in zip(timed, samples, strict=True)
+        if (reason := discard_reason(s))
+    ]
     if sure(results.usable) < MIN_USABLE:
-        reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}")
+        why = Counter(d.reason for d in discarded).most_common(1)
+        said = "".join(f" ({count} of {len(timed)}: {reason})" for reason, count in why)
+        reasons.append(f"usable samples: {results.usable}, fewer than {MIN_USABLE}{said}")
     busy = identity.machine.busy_share if identity.machine else None
     if busy is not None and busy > MAX_BUSY_SHARE:
         reasons.append(
@@ -210,11 +217,7 @@ def _validity(
         most_in_flight=probes.in_flight or _most_in_flight(results),
         discard_rules=DISCARD_RULES,
         discard_rules_sha256=RULES_SHA256,
-        discarded=[
-            Discard(request=e["request_number"], reason=reason)
-            for e, s in zip(timed, samples, strict=True)
-            if (reason := discard_reason(s))
-        ],
+        discarded=discarded,
         failures={f.value: counts[f] for f in Failure},
         client_faults=counts[Failure.CLIENT_FAULT],
         usage_missing=sum(r.usage_missing for r in results.repetitions),

@@ -136,7 +136,8 @@ class CanaryOutcome(Record):
     """How a canary came out; ``text`` is the answer, escaped for printing.
 
     ``beyond the model``: it failed here and on the reference arm too. ``recorded``: an answer that
-    waits for a reference to be compared with. ``off``: this system cannot judge it.
+    waits for a reference to be compared with. ``off``: this system
+    cannot judge it, or the server was full and turned it away.
     """
 
     id: str

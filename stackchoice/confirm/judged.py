@@ -31,6 +31,8 @@ def judge(canary: Canary, answers: Sequence[Sample]) -> CanaryOutcome:
         failure, reason = _judge_one(canary, answer)
         if failure == "request" and _refuses_feature(canary, answer):
             return CanaryOutcome(id=canary.id, result="not supported", reason=reason, **seen)
+        if answer.failure is Failure.ADMISSION_REJECTED:  # turned away, so no answer to judge
+            return CanaryOutcome(id=canary.id, result="off", reason=reason, **seen)
         if failure:
             return CanaryOutcome(
                 id=canary.id, result="failed", failure=failure, reason=reason,

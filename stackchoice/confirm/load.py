@@ -27,7 +27,7 @@ from stackchoice.load.endpoint import Endpoint
 from stackchoice.load.floor import measure_floor
 from stackchoice.load.journal import line_of, write_event
 from stackchoice.load.plan import Plan
-from stackchoice.load.records import Sample
+from stackchoice.load.records import Failure, Sample
 from stackchoice.load.run import Emit, LoadRun, Service
 
 _OUT = 1
@@ -58,7 +58,7 @@ class Launch:
 
     def __init__(self, job: Job, emit: Emit) -> None:
         self.endpoint, self.plan, self.emit = job.endpoint, job.plan, emit
-        self.launch, self.job = job.launch, job
+        self.launch, self.job, self.answered = job.launch, job, False
         kind = partial(AiperfRun, program=job.program) if job.program else LoadRun
         self.load = kind(job.endpoint, job.plan, emit, launch=job.launch, done=job.done)
 
@@ -134,11 +134,22 @@ class Launch:
     def _canary(self, canary: Canary, step: str) -> None:
         answers = [self.load.ask(canary.body(), step) for _ in range(canary.repeat)]
         if step == "canary":
-            self._insist(answers[0])
+            self._insist(answers[0], plain=not (canary.tools or canary.response_format))
         self.emit({"step": step, "outcome": judge(canary, answers).model_dump()})
 
-    def _insist(self, sample: Sample) -> None:
-        """Stop at what no further request could change: wrong path, method, model or key."""
+    def _insist(self, sample: Sample, *, plain: bool) -> None:
+        """Stop at what no further request could change: wrong path, method, model or key.
+
+        A gateway says 400 for a model that it does not know, and before any canary passed that is
+        not the fault of what one of them asks for.
+        """
+        refused = plain and sample.failure is Failure.REJECTED and self.plan.api == "chat"
+        if refused and not self.answered and sample.status in (400, 422):
+            raise EndpointError(
+                f"{self.endpoint.base_url}: refuses a plain request ({sample.failure_detail}); "
+                f"check the model name {self.endpoint.model!r} and the key"
+            )
+        self.answered = self.answered or sample.status == 200
         if sample.status in (401, 403):
             raise EndpointError(refused_key(self.endpoint, sample.failure_detail))
         if sample.status in (404, 405) or (sample.status or 0) // 100 == 3:

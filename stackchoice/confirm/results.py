@@ -32,7 +32,7 @@ NOT_THE_SERVER = (Failure.CLIENT_FAULT, Failure.CANCELLED)
 #: Figures of every answered request, and of those alone that have a decode rate.
 OF_ANSWERED = ("ttft_s", "end_to_end_s", "intended_end_to_end_s", "prefill_tokens_per_s",
                "server_prefill_tokens_per_s")  # fmt: skip
-OF_RATED = ("itl_s", "decode_tokens_per_s", "server_decode_tokens_per_s")
+OF_RATED = ("itl_s", "decode_tokens_per_s")
 
 
 class Goodput(Record):
@@ -155,11 +155,14 @@ def summarise(
     tokens = sum(s.completion_tokens or 0 for s in rated)
     seconds = sum(s.end_to_end_s or 0 for s in rated)
     chunks = sum(s.content_chunks for s in rated)
+    inferred = any(s.first_tokens_evidence is Evidence.INFERRED for s in rated)
+    known = Evidence.INFERRED if inferred else Evidence.MEASURED
     return Results(
         requests=len(samples),
         usable=len(rated),
         **{name: Spread.of(getattr(s, name) for s in answered) for name in OF_ANSWERED},
-        **{name: Spread.of(getattr(s, name) for s in rated) for name in OF_RATED},
+        **{name: Spread.of((getattr(s, name) for s in rated), known) for name in OF_RATED},
+        server_decode_tokens_per_s=Spread.of(s.server_decode_tokens_per_s for s in rated),
         gap_s=Spread.of(s.gap_median_s for s in rated),
         aggregate_tokens_per_s=tokens / seconds if seconds else None,
         tokens_per_chunk=tokens / chunks if chunks else None,

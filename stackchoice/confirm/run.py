@@ -126,7 +126,7 @@ def confirm(
     known = known.seen(installed, Basis.INSTALLED, "what its interpreter has installed")
     local = engine is not None or endpoint.is_loopback
     if local:
-        known = known.seen(host_identity(), Basis.PROBED, "this machine, where the server runs")
+        known = known.seen(host_identity(), Basis.PROBED, "this machine, where the endpoint is")
     if pid is not None and (engine or not local or born(pid) is None):
         raise InputError(
             f"pid {pid}: no process of this machine that serves {endpoint.base_url}; give one, or "

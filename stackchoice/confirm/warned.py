@@ -12,6 +12,10 @@ from stackchoice.facts.datum import sure
 from stackchoice.facts.values import count_of
 from stackchoice.load.journal import Event
 from stackchoice.load.records import Sample
+from stackchoice.load.stream import BUNDLED
+
+#: From so many tokens a read on, reads do not show single tokens.
+GATHERED = 1.5
 
 
 def preempted(times: int | None) -> list[str]:
@@ -25,14 +29,16 @@ def not_got(events: list[Event], timed: list[Event], samples: list[Sample]) -> l
     emptied = emptied_by(events)
     said = [f"cold: {emptied.text}"] if emptied and emptied.proven is not True else []
     asked = length_asked(events)
+    pairs = [(s.completion_tokens, e.get("asked_tokens"))
+             for e, s in zip(timed, samples, strict=True)]  # fmt: skip
+    known = [(got, limit) for got, limit in pairs if got is not None and limit is not None]
+    if over := sum(got > limit + 1 for got, limit in known):
+        said.append(f"{over} of {len(known)} answers are longer than their limit: the server does "
+                    "not keep it")  # fmt: skip
     if asked and not asked["asked"]:
         said.append(f"answers of one length: {asked['text']}; lengths are as they fell")
-    elif asked:
-        pairs = zip(timed, samples, strict=True)
-        known = [(s.completion_tokens, e["asked_tokens"]) for e, s in pairs
-                 if s.completion_tokens is not None]  # fmt: skip
-        if odd := sum(got != wanted for got, wanted in known):
-            said.append(f"{odd} of {len(known)} answers are not as long as was asked for")
+    elif asked and (odd := sum(got != wanted for got, wanted in known)):
+        said.append(f"{odd} of {len(known)} answers are not as long as was asked for")
     return said
 
 
@@ -50,9 +56,17 @@ def warnings(
         yield "the server no longer answered after the run"
     if any(e["step"] == "stream_options_refused" for e in events):
         yield "the server refuses stream_options; asked without, so tokens may be unknown"
-    if results.tokens_per_chunk and results.tokens_per_chunk > 1.05:
+    if identity.runtime is None:
+        yield ("the engine is unknown: nothing that the server says names one; declare it with "
+               "--declare runtime=NAME, or give its --log")  # fmt: skip
+    gap, itl = results.gap_s, results.itl_s
+    if results.tokens_per_chunk and results.tokens_per_chunk > BUNDLED:
         yield (f"{results.tokens_per_chunk:.2f} tokens a chunk: bundled (speculative decoding "
                "or chunks that were joined)")  # fmt: skip
+    elif gap and itl and gap.median > GATHERED * itl.median:
+        yield (f"about {gap.median / itl.median:.1f} tokens a read, one a chunk: gathered on the "
+               "way, as by a proxy that buffers; TTFT holds the wait for the first of these "
+               "reads, and ITL is over the others")  # fmt: skip
     if odd := sum(r.usage_contradicted for r in results.repetitions):
         yield f"{odd} answers with a count of tokens that cannot be true; left out of rates"
     if odd := sum(r.other_model for r in results.repetitions):
@@ -69,6 +83,12 @@ def warnings(
     if alone and rate and sure(rate.high) > 1.25 * sure(rate.low):
         yield (f"decode varies from {rate.low:.3g} to {rate.high:.3g} tokens/s between "
                "requests: the machine may be busy")  # fmt: skip
+    read = results.prefill_tokens_per_s
+    if alone and rate and read and read.median < rate.median and (cached or 0) <= MAX_CACHED_SHARE:
+        yield (f"the first token took longer than {rate.median:.3g} tokens/s would take for the "
+               "prompt: it waited (network, queue), or the answer was finished before it was "
+               "streamed and ITL is not the engine's; a TTFT that grows with --output-tokens "
+               "shows the latter")  # fmt: skip
     for canary in canaries:
         if canary.result in ("not supported", "off", "beyond the model"):
             yield f"canary {canary.id} {canary.result}: {canary.reason}"

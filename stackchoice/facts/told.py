@@ -9,18 +9,23 @@ plain numbers, so what stands in for one is typed ``Any``.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable
-from decimal import Decimal
 from functools import total_ordering
 from typing import Any
 
 from stackchoice.facts.datum import Datum, Evidence, Record, weakest
+from stackchoice.facts.figures import DIGITS, decimals, figure, read, rounded, shown
 
 #: How tightly an operation binds; what binds less is put in brackets.
 BINDS = {"+": 1, "-": 1, "×": 2, "/": 2, "neg": 3, "^": 4}
 ATOM = 5
-#: Figures of a sum that are shown: enough to work it out again.
-DIGITS = 9
+RUNS: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "×": operator.mul, "/": operator.truediv,
+    "^": operator.pow, "neg": operator.neg, "floor": math.floor, "ceil": math.ceil,
+}  # fmt: skip
+#: Digits that a sum must have in common with what its own figures give; else they are told finer.
+COMMON, FINER = 2, 12
 
 
 class Cited(Record):
@@ -59,32 +64,48 @@ class Why(Record):
 
 @total_ordering
 class Told:
-    """A number with the operation and the numbers it came from; a leaf has a name instead."""
+    """A number with the operation and the numbers it came from; a leaf has a name instead.
 
-    __slots__ = ("name", "op", "parts", "value")
+    ``run`` is the operation itself; ``shown`` how a leaf was told before, which stays its figure.
+    """
+
+    __slots__ = ("name", "op", "parts", "run", "shown", "value")
 
     def __init__(
-        self, value: Any, name: str = "", op: str = "", parts: tuple[Any, ...] = ()
-    ) -> None:
+        self, value: Any, name: str = "", op: str = "", parts: tuple[Any, ...] = (), *,
+        run: Callable[..., Any] | None = None, shown: str = "",
+    ) -> None:  # fmt: skip
         self.value, self.name, self.op, self.parts = value, name, op, parts
+        self.run, self.shown = run or RUNS.get(op), shown
 
-    def text(self, *, names: bool) -> str:
+    def text(self, *, names: bool, digits: int = DIGITS) -> str:
         """Return the formula, with names of the facts or with their figures."""
         if not self.op:
-            return self.name if names and self.name else figure(self.value)
+            return self.name if names and self.name else self._figure(digits)
         if self.op not in BINDS:
-            return f"{self.op}({', '.join(_text(part, names) for part in self.parts)})"
+            inside = ", ".join(_text(part, names, digits) for part in self.parts)
+            return f"{self.op}({inside})"
         if self.op == "neg":
-            return f"-{self._operand(0, names)}"
-        return f"{self._operand(0, names)} {self.op} {self._operand(1, names)}"
+            return f"-{self._operand(0, names, digits)}"
+        one, other = (self._operand(at, names, digits) for at in (0, 1))
+        return f"{one} {self.op} {other}"
 
-    def _operand(self, at: int, names: bool) -> str:
+    def again(self, digits: int) -> Any:
+        """Return what the figures give that are shown."""
+        if not self.op or self.run is None:
+            return read(self._figure(digits), self.value)
+        return self.run(*(_again(part, digits) for part in self.parts))
+
+    def _figure(self, digits: int) -> str:
+        return self.shown if self.shown and digits == DIGITS else figure(self.value, digits)
+
+    def _operand(self, at: int, names: bool, digits: int) -> str:
         part = self.parts[at]
         own, inner = BINDS[self.op], BINDS.get(getattr(part, "op", ""), ATOM)
         loose = inner < own or (
             at == 1 and inner == own and (self.op in "-/^" or part.op != self.op)
         )
-        text = _text(part, names)
+        text = _text(part, names, digits)
         return f"({text})" if loose else text
 
     def __add__(self, other: Any) -> Told:
@@ -176,7 +197,7 @@ class Told:
 
 def called(name: str, function: Callable[..., Any], *parts: Any) -> Told:
     """Return what a function gives, shown as its name with the numbers it was given."""
-    return Told(function(*map(_value, parts)), "", name, parts)
+    return Told(function(*map(_value, parts)), "", name, parts, run=function)
 
 
 class Working:
@@ -212,12 +233,14 @@ class Working:
     def step(self, name: str, told: Any, unit: str = "", *, called: str = "") -> Any:
         """Write a sum down, and return its result as a number for the next one."""
         value = _value(told)
-        if isinstance(told, Told) and told.op:
-            formula, figures = told.text(names=True), told.text(names=False)
-            self.sums.append(
-                Sum(name=name, formula=formula, figures=figures, value=shown(value), unit=unit)
-            )
-        return Told(value, called or name)
+        if not (isinstance(told, Told) and told.op):
+            return Told(value, called or name)
+        digits, text = _in_common(told)
+        self.sums.append(
+            Sum(name=name, formula=told.text(names=True), value=text, unit=unit,
+                figures=told.text(names=False, digits=digits))
+        )  # fmt: skip
+        return Told(value, called or name, shown=text)
 
     def why(
         self, answer: str, rule: str, evidence: Evidence | None = None, notes: Iterable[str] = (),
@@ -230,31 +253,28 @@ class Working:
         )  # fmt: skip
 
 
-def figure(value: Any) -> str:
-    """Return a number with enough digits to work with it again, and separators."""
-    if isinstance(value, int) or value == int(value):
-        return f"{value:,.0f}"
-    whole = len(str(abs(int(value)))) if abs(value) >= 1 else math.floor(math.log10(abs(value))) + 1
-    text = f"{value:,.{max(0, DIGITS - whole)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def _in_common(told: Told) -> tuple[int, str]:
+    """Return with how many digits to show the figures of a sum, and its value as they give it.
 
-
-def shown(value: Any) -> str:
-    """Return any value as text: numbers with their digits, nothing as unknown."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float | Decimal):
-        return figure(value) if math.isfinite(value) else "never"
-    return str(value)
+    Rounded figures give a result in fewer digits than they have: what is shown is what both agree
+    in. Where that is next to nothing (a difference of like numbers, a whole at an edge) the
+    figures are shown finer.
+    """
+    text = shown(told.value)
+    if not math.isfinite(told.value):
+        return DIGITS, text
+    most = len(text.partition(".")[2])
+    least = min(most, decimals(told.value, COMMON)) if most else 0
+    for digits in (DIGITS, FINER):
+        given = told.again(digits)
+        for places in range(most, least - 1, -1):
+            if (text := rounded(told.value, places)) == rounded(given, places):
+                return digits, text
+    return FINER, shown(told.value)
 
 
 def _made(op: str, one: Any, other: Any) -> Told:
-    a, b = _value(one), _value(other)
-    value = {"+": lambda: a + b, "-": lambda: a - b, "×": lambda: a * b, "/": lambda: a / b,
-             "^": lambda: a**b}[op]()  # fmt: skip
-    return Told(value, "", op, (one, other))
+    return Told(RUNS[op](_value(one), _value(other)), "", op, (one, other))
 
 
 def _plain(value: Any, number: int) -> bool:
@@ -265,5 +285,9 @@ def _value(value: Any) -> Any:
     return value.value if isinstance(value, Told) else value
 
 
-def _text(part: Any, names: bool) -> str:
-    return part.text(names=names) if isinstance(part, Told) else figure(part)
+def _text(part: Any, names: bool, digits: int) -> str:
+    return part.text(names=names, digits=digits) if isinstance(part, Told) else figure(part, digits)
+
+
+def _again(part: Any, digits: int) -> Any:
+    return part.again(digits) if isinstance(part, Told) else read(figure(part, digits), part)

@@ -21,8 +21,8 @@ LATENCIES = ("ttft_s", "itl_s", "end_to_end_s", "intended_end_to_end_s")
 
 
 def is_aiperf(tree: dict[str, Any]) -> bool:
-    """Whether a JSON object is a summary: metrics with units beside the run's configuration."""
-    return "input_config" in tree and any(
+    """Whether a JSON object is a summary: metrics with units beside configuration or release."""
+    return not {"input_config", "aiperf_version"}.isdisjoint(tree) and any(
         isinstance(tree.get(k), dict) and "unit" in tree[k]
         for k in ("request_latency", "request_throughput", "time_to_first_token", "request_count")
     )

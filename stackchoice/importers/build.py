@@ -26,6 +26,8 @@ from stackchoice.load.records import Failure, Repetition, Spread
 
 #: Requests of one file that are kept singly; a summary of all of them is kept in any case.
 MAX_SAMPLES = 20_000
+#: A time per token below this is that of reads, not of an engine: 20,000 tokens/s for one stream.
+HELD_BACK_S = 5e-5
 #: A harness whose raw records are read: its own figures are not used.
 RAW = "-raw"
 SPREADS = ("ttft_s", "itl_s", "gap_s", "end_to_end_s", "intended_end_to_end_s",
@@ -97,6 +99,9 @@ def _passport(runs: list[Run], arm: str, path: Path, declared: Mapping[str, Any]
     if any(r.failed and r.failures is None for r in runs):
         warnings.append(f"{sum(f or 0 for f in failed)} requests failed; the file does not say in "
                         "which class")  # fmt: skip
+    if results.itl_s and results.itl_s.median < HELD_BACK_S:
+        warnings.append(f"{results.itl_s.median * 1e6:.3g} microseconds a token: answers came in "
+                        "one piece or from a simulator, so its ITL is no engine's")  # fmt: skip
     broken = tuple(b for r in runs for b in r.broken)
     day, note = _day(first.started_at, path)
     cached = max((r.cached_share for r in runs if r.cached_share is not None), default=None)

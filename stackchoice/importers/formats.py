@@ -5,7 +5,7 @@ from typing import Any
 
 from stackchoice.errors import InputError
 from stackchoice.facts.yaml import shown
-from stackchoice.importers import aiperf, guidellm, llamabench, serving
+from stackchoice.importers import aiperf, guidellm, inferenceperf, llamabench, serving
 from stackchoice.importers.run import Run
 from stackchoice.importers.values import rows
 from stackchoice.load.untrusted import parse_json
@@ -13,6 +13,7 @@ from stackchoice.load.untrusted import parse_json
 ACCEPTED = (
     "vllm bench serve (JSON)", "sglang.bench_serving (JSONL)", "GuideLLM (JSON)",
     "AIPerf (profile_export_aiperf.json, profile_export.jsonl, profile_export_raw.jsonl)",
+    "inference-perf (stage_N_lifecycle_metrics.json and the summary)",
     "llama-bench (JSON, JSONL, CSV, Markdown)",
 )  # fmt: skip
 
@@ -58,6 +59,8 @@ def _objects(trees: list[dict[str, Any]], name: str) -> list[Run]:
     for tree in trees:
         if aiperf.is_aiperf(tree):
             found.append(aiperf.read_summary(tree))
+        elif inferenceperf.is_inference_perf(tree):
+            found.append(inferenceperf.read_inference_perf(tree))
         elif serving.is_sglang(tree):
             found.append(serving.read_serving(tree, "sglang-bench"))
         elif serving.is_vllm(tree):

@@ -23,7 +23,8 @@ WATCH_S = 0.1
 _FIX = {
     Problem.DNS: "check the host name",
     Problem.REFUSED: "start the server, or check host and port",
-    Problem.TLS: "use http:// for a server without TLS, or install its certificate authority",
+    Problem.TLS: "use http:// for a server without TLS, or name the file of its certificate "
+    "authority in SSL_CERT_FILE",
     Problem.CONNECT_TIMEOUT: "check host, port, firewall and http or https",
     Problem.NOT_HTTP: "give the address of the HTTP API (https:// where the server wants TLS)",
     Problem.DROPPED: "look at the server's log, or give https:// where it wants TLS",

@@ -2,15 +2,14 @@
 
 import re
 import statistics
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from stackchoice.facts.datum import Evidence
-from stackchoice.facts.values import count_of, dict_of, text_of
+from stackchoice.facts.values import count_of, dict_of
 from stackchoice.facts.yaml import shown
 from stackchoice.load.records import Failure, Sample, Usage
 from stackchoice.load.sse import events
+from stackchoice.load.stream import Stream
 from stackchoice.load.untrusted import message_of, parse_json, rate_of
 from stackchoice.load.wire import Exchange, Framing, Problem
 
@@ -18,87 +17,6 @@ from stackchoice.load.wire import Exchange, Framing, Problem
 _FLUSHED_CHUNKS = 2
 #: A word in front of an id, as in ``chatcmpl-``; what follows is drawn anew for each answer.
 _ID_PREFIX = re.compile(r"([a-z]{3,12})[-_]")
-#: From here on chunks are called bundled.
-BUNDLED = 1.05
-
-
-@dataclass
-class _Stream:
-    """What the events of one answer add up to."""
-
-    tokens: list[tuple[int, int]] = field(default_factory=list)  # (time, characters) a chunk
-    first_answer_ns: int | None = None
-    text: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: dict[int, list[str]] = field(default_factory=dict)  # index -> [name, arguments]
-    finish_reason: str | None = None
-    model: str | None = None
-    fingerprint: str | None = None
-    id: str | None = None
-    usage: dict[str, Any] = field(default_factory=dict)
-    counted: list[tuple[int, int]] = field(default_factory=list)  # (time, tokens so far)
-    timings: dict[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    garbage: str | None = None
-    empty_because: str = "the answer holds no token"
-    done: bool = False
-
-    def take(self, at_ns: int, event: dict[str, Any]) -> None:
-        if event.get("error"):
-            self.error = self.error or message_of(event)
-            return
-        self.model = self.model or text_of(event.get("model")) or None
-        self.fingerprint = self.fingerprint or text_of(event.get("system_fingerprint")) or None
-        self.id = self.id or text_of(event.get("id")) or None
-        self.usage = dict_of(event.get("usage")) or self.usage
-        self.timings = dict_of(event.get("timings")) or self.timings
-        choices = event.get("choices")
-        for choice in choices[:1] if isinstance(choices, list) else []:
-            choice = dict_of(choice)
-            self.finish_reason = text_of(choice.get("finish_reason")) or self.finish_reason
-            delta = dict_of(choice.get("delta")) or dict_of(choice.get("message"))
-            if self._token(at_ns, delta, text_of(choice.get("text"))) and event.get("usage"):
-                self.counted.append((at_ns, count_of(self.usage.get("completion_tokens")) or 0))
-
-    def _token(self, at_ns: int, delta: dict[str, Any], text: str) -> bool:
-        answer = text + text_of(delta.get("content")) + text_of(delta.get("refusal"))
-        answer += self._calls(delta)
-        # Servers name the reasoning channel one way or the other; some send both with one text.
-        reasoning = text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning"))
-        if not (answer or reasoning):
-            return False
-        self.tokens.append((at_ns, len(answer) + len(reasoning)))
-        if answer and self.first_answer_ns is None:
-            self.first_answer_ns = at_ns
-        self.text.append(answer)
-        self.reasoning.append(reasoning)
-        return True
-
-    def _calls(self, delta: dict[str, Any]) -> str:
-        """Take the pieces of tool calls; return their text, which counts as tokens."""
-        pieces = delta.get("tool_calls")
-        said = ""
-        for number, piece in enumerate(pieces if isinstance(pieces, list) else []):
-            piece = dict_of(piece)
-            function, at = dict_of(piece.get("function")), count_of(piece.get("index"))
-            call = self.calls.setdefault(number if at is None else at, ["", ""])
-            for part, key in enumerate(("name", "arguments")):
-                call[part] += text_of(function.get(key))
-                said += text_of(function.get(key))
-        return said
-
-    def first_tokens(self, completion: int) -> tuple[float, Evidence]:
-        """Tokens that came with the first read, and how that is known."""
-        first_ns = self.tokens[0][0]
-        if len(self.counted) > 1:
-            so_far = [n for at, n in self.counted if at == first_ns]
-            if so_far and 0 < so_far[-1] < completion:
-                return so_far[-1], Evidence.REPORTED
-        early = [characters for at, characters in self.tokens if at == first_ns]
-        if completion <= BUNDLED * len(self.tokens) and len(early) == 1:
-            return 1, Evidence.COMPUTED
-        share = sum(early) / sum(characters for _, characters in self.tokens)
-        return max(1.0, share * completion), Evidence.INFERRED
 
 
 def read_sample(
@@ -120,12 +38,14 @@ def read_sample(
     if framing.status is not None and framing.status != 200:
         refused, why = _refused(framing)
         return Sample(**base, failure=refused, failure_detail=why)
-    stream = _Stream()
+    stream = Stream()
     if "event-stream" in framing.headers.get("content-type", "").lower():
         for at, name, data in events(framing.body):
             _take_event(stream, at, name, data)
     elif framing.status:
         _take_other(stream, framing)
+    if (code := framing.headers.get("content-encoding", "identity").lower()) != "identity":
+        stream.empty_because = f"encoded as {shown(code, 40)}, which was not asked for"
     failure, detail = _failure(measured, framing, stream)
     if failure is None and expect_stop and stream.finish_reason == "length":
         failure, detail = Failure.LENGTH_TRUNCATED, "cut at the token limit"
@@ -151,7 +71,7 @@ def _client_times(measured: Exchange) -> dict[str, Any]:
     return times
 
 
-def _take_event(stream: _Stream, at_ns: int, name: str, data: str) -> None:
+def _take_event(stream: Stream, at_ns: int, name: str, data: str) -> None:
     if data.strip() == "[DONE]":
         stream.done = True
     elif not data.isascii() and not _is_utf8(data):
@@ -195,7 +115,7 @@ def _is_of_context(text: str) -> bool:
     return of_length and any(word in text for word in ("exceed", "too long", "must be <="))
 
 
-def _take_other(stream: _Stream, framing: Framing) -> None:
+def _take_other(stream: Stream, framing: Framing) -> None:
     """Take status 200 with something else than the event stream that was asked for."""
     text = framing.text
     answer = parse_json(text)
@@ -207,7 +127,7 @@ def _take_other(stream: _Stream, framing: Framing) -> None:
     stream.empty_because = f"not an event stream but {kind}: {start}"
 
 
-def _failure(measured: Exchange, framing: Framing, stream: _Stream) -> tuple[Failure | None, str]:
+def _failure(measured: Exchange, framing: Framing, stream: Stream) -> tuple[Failure | None, str]:
     problem = measured.problem
     said = problem and f"{problem.value} ({measured.detail})"
     if problem is Problem.CLIENT:
@@ -233,9 +153,9 @@ def _failure(measured: Exchange, framing: Framing, stream: _Stream) -> tuple[Fai
     return None, ""
 
 
-def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> dict[str, Any]:
+def _figures(measured: Exchange, stream: Stream, request: dict[str, Any]) -> dict[str, Any]:
     prompt = count_of(stream.usage.get("prompt_tokens"))
-    cached = count_of(dict_of(stream.usage.get("prompt_tokens_details")).get("cached_tokens"))
+    cached = _cached(stream.usage)
     usage, completion = _counted(stream, request)
     figures: dict[str, Any] = {
         "server_prefill_tokens_per_s": rate_of(stream.timings.get("prompt_per_second")),
@@ -265,7 +185,9 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
     stamps = sorted({at for at, _ in stream.tokens})
     if gaps := [(b - a) / 1e9 for a, b in pairwise(stamps)]:
         figures |= {"gap_median_s": statistics.median(gaps), "gap_max_s": max(gaps)}
-    if prompt is not None and ttft > 0:
+    # An answer of several tokens in one read was held back: its TTFT says nothing of the prompt.
+    held = last == first and (completion or len(stream.tokens)) > 1
+    if prompt is not None and ttft > 0 and not held:
         figures["prefill_tokens_per_s"] = max(prompt - (cached or 0), 0) / ttft
     if completion is not None and completion > 1 and last != first:
         early, evidence = stream.first_tokens(completion)
@@ -276,7 +198,14 @@ def _figures(measured: Exchange, stream: _Stream, request: dict[str, Any]) -> di
     return figures
 
 
-def _counted(stream: _Stream, request: dict[str, Any]) -> tuple[Usage, int | None]:
+def _cached(usage: dict[str, Any]) -> int | None:
+    """Return the prompt's tokens that came from a cache: OpenAI's name, DeepSeek's, Moonshot's."""
+    said = (dict_of(usage.get("prompt_tokens_details")).get("cached_tokens"),
+            usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))  # fmt: skip
+    return next((count for value in said if (count := count_of(value)) is not None), None)
+
+
+def _counted(stream: Stream, request: dict[str, Any]) -> tuple[Usage, int | None]:
     """Judge the server's count: a count that cannot be true leaves the tokens unknown.
 
     It must hold every chunk, what was allowed, what the server counted chunk by chunk (vLLM) and
@@ -285,10 +214,10 @@ def _counted(stream: _Stream, request: dict[str, Any]) -> tuple[Usage, int | Non
     completion = count_of(stream.usage.get("completion_tokens"))
     if completion is None:
         return Usage.MISSING, None
-    asked = count_of(request.get("max_tokens"))
-    too_few = len(stream.tokens) > completion + _FLUSHED_CHUNKS or (completion == 0 < len(
-        stream.tokens))  # fmt: skip
-    too_many = asked is not None and completion > asked + 1
+    asked, chunks = count_of(request.get("max_tokens")), len(stream.tokens)
+    too_few = chunks > completion + _FLUSHED_CHUNKS or completion == 0 < chunks
+    # Some servers do not keep the limit, and then their chunks show it.
+    too_many = asked is not None and completion > asked + 1 >= chunks
     counted = max((count for _, count in stream.counted), default=0)
     timed = count_of(stream.timings.get("predicted_n"))
     if too_few or too_many or counted > completion or timed not in (None, completion):

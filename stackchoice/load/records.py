@@ -77,7 +77,7 @@ class Sample(Record):
         server's own count of tokens. A closing token that the server counts and does not send (end
         of text) makes it low by one part in the tokens.
     first_tokens, first_tokens_evidence
-        Tokens in the first read: computed (one a chunk), reported (usage in every chunk) or
+        Tokens in the first read: computed (chunks of one token), reported (usage in every chunk) or
         inferred (its share of the characters, where chunks are bundled).
     decode_tokens_per_s
         1 / ``itl_s``.

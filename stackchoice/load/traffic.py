@@ -52,6 +52,7 @@ def read_traffic(path: Path | str, *, limit: int | None = None) -> Traffic:
         When the file cannot be read.
     """
     fields = Fields(load_facts().log_columns)
+    fields.learn_dates(read_rows(Path(path)))
     found: list[tuple[float, int, int]] = []
     known = None
     for number, (line, row) in enumerate(itertools.islice(read_rows(Path(path)), limit)):
@@ -87,5 +88,8 @@ def _request(row: LogRow, unit: str | None, path: Path | str, line: int) -> tupl
     except ValueError:
         raise bad("its time is no time", "correct or remove the line") from None
     if moment is None:
-        raise bad("its time is missing or of no known unit", "name the column timestamp_s or _ms")
+        raise bad(
+            "its time is missing or of no known unit",
+            "name the column timestamp_s or _ms, and write a date as 2026-04-03",
+        )
     return moment.seconds, counts[0], counts[1]

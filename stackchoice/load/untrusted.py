@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stackchoice.facts.values import is_number
+from stackchoice.facts.values import dict_of, is_number, list_of, text_of
 from stackchoice.facts.yaml import shown
 
 
@@ -24,6 +24,17 @@ def visible(text: str, limit: int = 2000) -> str:
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut
     )
+
+
+def content_of(value: Any) -> tuple[str, str]:
+    """Return the text of an answer and of its reasoning: plain text, or parts with a type each."""
+    answer, thoughts = [text_of(value)], [""]
+    for part in map(dict_of, list_of(value)):
+        kind = text_of(part.get("type"))
+        inner = part.get(kind) or part.get("text")
+        said = text_of(inner) or "".join(text_of(dict_of(p).get("text")) for p in list_of(inner))
+        (thoughts if kind in ("thinking", "reasoning") else answer).append(said)
+    return "".join(answer), "".join(thoughts)
 
 
 def message_of(answer: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ def _engine_log(path: Path, facts: Facts) -> Section:
     checked = read_log_by_name(path, facts=facts)
     if not checked.reading.boots:
         raise InputError(f"{shown(path.name)}: no line of an engine's start; give its whole log")
-    return log_table(checked)
+    return log_table(checked, facts)
 
 
 #: Readers of one file, in the order in which they are asked.

@@ -195,7 +195,8 @@ def described(scenario: Scenario, start: Scenario, name: str, machine: str) -> S
     places, users = scenario.candidates.machines, shown(scenario, "workload.users")
     title = name + (f" on {places[0].count} x {machine}" if places else "")
     title += f" for {users} users" if users != NOT_KNOWN else ""
-    told = f"Changed in the notebook, from the case {start.title!r}: {', '.join(changed)}."
+    told = f"Changed in the notebook, from the case {start.title!r}: {', '.join(changed)}. "
+    told += "All else is as it was there."
     if start.candidates.stated_budget and not scenario.candidates.stated_budget:
         told += " The memory budget stated there is left out: it was of that model and machine."
     return scenario.model_copy(update={"title": title[:200], "situation": told})

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from stackchoice.facts import Facts
 from stackchoice.facts.place import data_dir
@@ -12,9 +13,19 @@ from stackchoice.present.kept import Kept
 from stackchoice.present.logtext import HEADINGS, MOST_SHOWN, boot_rows, boot_title, grouped
 from stackchoice.present.page import Section, section
 from stackchoice.present.panel import Panel
+from stackchoice.read.log_against import Compared, Outcome
 from stackchoice.read.log_patterns import load_languages
 from stackchoice.read.log_records import Boot
-from stackchoice.why.logs import figures, kernels, ranks, refusals, samples, warnings
+from stackchoice.why.logs import (
+    compared,
+    figures,
+    kernels,
+    meaning,
+    ranks,
+    refusals,
+    samples,
+    warnings,
+)
 
 #: The choices that name nothing.
 BY_TEXT, NOT_NAMED = "told by the log", "not named"
@@ -22,29 +33,32 @@ BY_TEXT, NOT_NAMED = "told by the log", "not named"
 SAMPLE = "samples/vllm_start.log"
 
 
-def log_table(checked: CheckedLog) -> Section:
+def log_table(checked: CheckedLog, facts: Facts) -> Section:
     """Return what a log says, boot by boot."""
     checks = checked.checks or [[] for _ in checked.reading.boots]
     boots = [
-        (boot_title(number, boot), _told(boot, boot_rows(boot, own)))
+        (boot_title(number, boot), _told(boot, own, facts))
         for number, (boot, own) in enumerate(zip(checked.reading.boots, checks, strict=True), 1)
     ][:MOST_SHOWN]
     return section("log", reading=checked.reading, boots=boots)
 
 
-def _told(boot: Boot, rows: list[tuple[str, str]]) -> list[tuple[str, str, Why | None]]:
+def _told(boot: Boot, checks: list[Compared], facts: Facts) -> list[tuple[str, str, Why | None]]:
     """Return the rows, each with what stands behind it where a row of the language does."""
+    rows = boot_rows(boot, checks)
     language = load_languages().get(boot.engine)
     if language is None:
         return [(*row, None) for row in rows]
-    own = {
+    own: dict[str, Why | None] = {
         HEADINGS[group]: figures(HEADINGS[group], found, language)
         for group, found in grouped(boot, language).items() if group in HEADINGS
     }  # fmt: skip
-    own |= {"ranks": ranks(boot), "samples": samples(boot, language)}
-    first = {
+    own |= {"ranks": ranks(boot), "samples": samples(boot, language),
+            "": meaning(boot, language, facts.memory)}  # fmt: skip
+    against = dict(compared(checks, boot, language))
+    first: dict[str, dict[str, Why]] = {
         "runs": dict(kernels(boot, language)), "warning": dict(warnings(boot, language)),
-        "refused": dict(refusals(boot, language)),
+        "refused": dict(refusals(boot, language)), **dict.fromkeys(get_args(Outcome), against),
     }  # fmt: skip
     return [
         (heading, text, first[heading].get(re.split(r": | \(", text)[0]) if heading in first
@@ -88,4 +102,4 @@ class LogPanel(Panel):
         )  # fmt: skip
 
     def _table(self) -> Section:
-        return log_table(self.result)
+        return log_table(self.result, self.facts)

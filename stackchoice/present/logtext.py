@@ -6,6 +6,7 @@ from typing import Any
 
 from stackchoice.facts.datum import Evidence
 from stackchoice.facts.yaml import shown
+from stackchoice.present.text import engine_name
 from stackchoice.read.log_against import Compared, Ran, ran
 from stackchoice.read.log_patterns import LogLanguage, load_languages
 from stackchoice.read.log_records import Boot, Found, LogReading, Series
@@ -28,7 +29,7 @@ MOST_SHOWN, MOST_CHARACTERS = 40, 6000
 
 def describe_log(reading: LogReading, compared: Sequence[list[Compared]] = ()) -> str:
     """Return a readable summary; ``compared`` holds the checked prediction of each boot."""
-    engines = ", ".join(reading.engines) or "engine not recognised"
+    engines = ", ".join(map(engine_name, reading.engines)) or "engine not recognised"
     lines = [f"{shown(reading.name) or 'log'}: {reading.lines:,} lines, {engines}"]
     lines += [f"  note: {note}" for note in reading.notes]
     lines.append("  measured, with the line of the log, unless another class stands there")
@@ -44,7 +45,8 @@ def describe_log(reading: LogReading, compared: Sequence[list[Compared]] = ()) -
 def boot_title(number: int, boot: Boot) -> str:
     """Return the head of a boot's summary."""
     release = f" {shown(boot.release)}" if boot.release else ", release not printed"
-    return f"boot {number}, lines {boot.first_line:,} to {boot.last_line:,}: {boot.engine}{release}"
+    lines = f"boot {number}, lines {boot.first_line:,} to {boot.last_line:,}"
+    return f"{lines}: {engine_name(boot.engine)}{release}"
 
 
 def boot_rows(boot: Boot, compared: Sequence[Compared] = ()) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from stackchoice.facts import Facts, load_facts, told
+from stackchoice.facts import Facts, figures
 from stackchoice.facts.told import Why
 from stackchoice.load.untrusted import visible
 from stackchoice.present import text
@@ -26,7 +26,7 @@ SECTION_MIME = "application/vnd.stackchoice.section"
 #: Filters of :mod:`stackchoice.present.text` that templates use.
 FILTERS = (
     "number", "usd", "gb", "both_units", "interval", "volume", "canary", "cents", "price", "times",
-    "share", "headline", "gained",
+    "share", "headline", "gained", "engine_name",
 )  # fmt: skip
 
 #: A chart with the text that says the same without the picture.
@@ -138,8 +138,7 @@ def environment() -> Environment:
     env.filters |= {
         "label": label,
         "known_count": lambda value: text.UNKNOWN if value is None else value,
-        "engine_name": engine_name,
-        "figure_cell": lambda value: told.shown(value) if value == value else "",
+        "figure_cell": lambda value: figures.shown(value) if value == value else "",
     }
     env.globals |= {"why": no_reasons, "why_html": why_html}
     return env
@@ -189,12 +188,6 @@ def _boxed(table: re.Match[str]) -> str:
     """Put a table into a box that keys can scroll, for pages that are narrower than it."""
     opening = Markup('<div class="box" role="region" tabindex="0" aria-label="{}">')
     return f"{opening.format(Markup(table[1]).striptags())}{table[0]}</div>"
-
-
-def engine_name(engine_id: str) -> str:
-    """Return the name people know an engine by; an id without an engine stays as it is."""
-    engines = load_facts().engines
-    return engines[engine_id].name if engine_id in engines else engine_id
 
 
 def drawing(drawn: Drawn) -> Markup:

@@ -17,7 +17,7 @@ from stackchoice.present import text
 from stackchoice.scenario import Scenario
 from stackchoice.scenario.words import label
 
-FILTERS = ("number", "usd", "volume", "headline")
+FILTERS = ("number", "usd", "volume", "headline", "engine_name")
 #: Longer than any sentence the product writes; a name can be anything.
 LONGEST = 2000
 #: The published schema, in the fact base's folder.
@@ -37,7 +37,7 @@ def decision_record(
     retest = next(row for row in decision.board if "re-test" in row.question)
     return env.get_template("record.md.j2").render(
         d=decision, scenario=scenario, today=today.isoformat(), passport=passport,
-        answered=answered, retest=retest,
+        answered=answered, retest=retest, said={push.rule: push.text for push in decision.pushes},
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from stackchoice.cases import load_case
 from stackchoice.choose import Decision
 from stackchoice.confirm import Passport
 from stackchoice.errors import ReportError
@@ -12,7 +13,7 @@ from stackchoice.facts.write import write_together, write_whole, writing
 from stackchoice.notebooks import notebooks_dir
 from stackchoice.present.page import SECTION_MIME, style
 from stackchoice.present.report import SECTIONS
-from stackchoice.scenario import load_scenario, scenario_path
+from stackchoice.scenario import scenario_path
 
 KERNEL = "python3"
 
@@ -73,7 +74,7 @@ def render_report(
     ReportError
         When anything else fails; the text says what and how to go on.
     """
-    chosen = load_scenario(scenario)
+    chosen = load_case(scenario)
     for path in (p for p in (passport, *arms) if p):
         Passport.load(path)
     printer = _weasyprint() if any(f.suffix.lower() == ".pdf" for f in files) else None

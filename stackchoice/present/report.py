@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from stackchoice.cases import load_case
 from stackchoice.choose import Decision, decide
 from stackchoice.choose.defend import defend
 from stackchoice.confirm import Passport
@@ -25,7 +26,7 @@ from stackchoice.present.roofs import length_chart, roofline_chart
 from stackchoice.present.shape import shape_context
 from stackchoice.present.sources import sources
 from stackchoice.prices import quotes
-from stackchoice.scenario import Scenario, load_scenario
+from stackchoice.scenario import Scenario
 from stackchoice.score import Score, score_public
 from stackchoice.score.capacity import ASKS as MEMORY_ASKS
 from stackchoice.this_machine import facts_for, with_machine
@@ -154,7 +155,7 @@ def prepare(
         Where to write the decision as JSON, and beside it as a Markdown record (``.md``);
         nowhere when empty.
     """
-    chosen = load_scenario(scenario)
+    chosen = load_case(scenario)
     live = Passport.load(passport) if passport else None
     probed = live.identity.machine if live else None
     facts = with_machine(load_facts(), probed) if probed else facts_for(chosen)

@@ -8,10 +8,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from stackchoice.facts import load_facts
 from stackchoice.facts.datum import is_future, last_day
 from stackchoice.fit.memory import GB, GIB
 from stackchoice.scenario.words import SWITCH
 
+#: What an option is called that no engine stands behind.
+OPTIONS = {"managed": "managed endpoint"}
 UNKNOWN = "unknown"
 
 #: What each evidence class means, in the order in which a report lists them.
@@ -39,6 +42,12 @@ CANARIES = {
 
 #: A fact older than this is flagged as old.
 OLD_AFTER_DAYS = 365
+
+
+def engine_name(engine_id: str) -> str:
+    """Return the name people know an engine by; an id without an engine stays as it is."""
+    engines = load_facts().engines
+    return engines[engine_id].name if engine_id in engines else OPTIONS.get(engine_id, engine_id)
 
 
 def number(value: Any, unit: str = "") -> str:

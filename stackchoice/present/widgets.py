@@ -18,7 +18,8 @@ from stackchoice.errors import StackchoiceError
 from stackchoice.facts import Facts
 from stackchoice.facts.write import text_at
 from stackchoice.present.controls import listed, saved_html, status_html, text_field
-from stackchoice.present.fields import COLUMNS, FIELDS, FIRST, GROUPS, described, shown, written
+from stackchoice.present.fields import FIELDS, described, shown, written
+from stackchoice.present.folded import Folded
 from stackchoice.present.form import ROW, SOURCE, Form
 from stackchoice.present.inputs import control, weights
 from stackchoice.present.page import Reasons
@@ -86,9 +87,9 @@ class ScenarioPanel(ipywidgets.VBox):
         self.compare_button.on_click(lambda _: self.compare())
         self.report_button = ipywidgets.Button(description="Write report", icon="file-text")
         self.report_button.on_click(lambda _: self.report())
-        self.more_button = ipywidgets.ToggleButton(description="More inputs", icon="chevron-down")
         self._read: dict[Path, str | None] = {}
         self._remember(self._target)
+        self.folded = Folded(self.form)
         self._show()
         super().__init__([*self._boxes(), self.message, self.view])
 
@@ -200,6 +201,7 @@ class ScenarioPanel(ipywidgets.VBox):
         decision = decide(scenario, self.facts)
         self.error, self.scenario, self.decision = "", scenario, decision
         self._start, self._title = scenario, ""
+        self.folded.back()
 
     @property
     def _name(self) -> str:
@@ -248,25 +250,12 @@ class ScenarioPanel(ipywidgets.VBox):
         named = weights(self.scenario, self.facts)
         self.form.settle(values, {"model.id": listed(self.facts.models), "model.artifacts": named})
         self.form.refuse(self.error, changed)
+        self.folded.bring(self.decision.disputed, changed)
         why = Reasons(self.scenario, self.facts, later=True)
         self.view.show(decision_table(self.decision, why))
 
     def _boxes(self) -> list[ipywidgets.Widget]:
         """Lay out what is asked first, the rest folded, and what is done with the whole."""
-        boxes = []
-        for names in COLUMNS:
-            column: list[ipywidgets.Widget] = []
-            for name in names:
-                column.append(ipywidgets.HTML(Markup("<strong>{}</strong>").format(name)))
-                column += [self.form.boxes[f.path] for f in GROUPS[name] if f.path not in FIRST]
-            boxes.append(ipywidgets.VBox(column))
-        rest = ipywidgets.HBox(
-            boxes, layout=ipywidgets.Layout(flex_flow="row wrap", display="none")
-        )
-        self.more_button.observe(
-            lambda change: setattr(rest.layout, "display", "flex" if change["new"] else "none"),
-            names="value",
-        )
         doing = [self.answered_by, self.form.boxes[PATH], self.save_button, self.reload_button,
                  self.report_button, self.form.boxes[OTHER], self.compare_button]  # fmt: skip
-        return [self.form.row(*FIRST), self.more_button, rest, ipywidgets.HBox(doing, layout=ROW)]
+        return [*self.folded.boxes, ipywidgets.HBox(doing, layout=ROW)]

@@ -175,7 +175,8 @@ def _reason(first: Any, keys: list[str]) -> str:
     given = shown(quoted) if not isinstance(value, dict | BaseModel) else "this value"
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
-        return f"{given} is not possible here; write {words} {first['ctx'][key]:.12g}"
+        unit = ", in seconds" if any(key.endswith("_s") for key in keys[-2:]) else ""
+        return f"{given} is not possible here; write {words} {first['ctx'][key]:.12g}{unit}"
     if kind == "value_error":
         return shown(str(first["ctx"]["error"]), 300)
     if kind == "literal_error":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ from stackchoice.facts.traffic import KnownTrace, LogColumns
 
 #: Bare numbers that can only be an epoch (2001 to 2286), by their size.
 EPOCHS = ((1e9, 1e10, 1.0), (1e12, 1e13, 1e3), (1e15, 1e16, 1e6), (1e18, 1e19, 1e9))
-FORMATS = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%m/%d/%Y %H:%M:%S")
+FORMATS = ("%d/%b/%Y:%H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%d.%m.%Y %H:%M:%S")
+#: A date in which the day or the month stands first, and what may stand behind it.
+SLASHED = re.compile(r"\s*(\d{1,2})/(\d{1,2})/\d{4}\b")
+CLOCKS = ("%H:%M:%S", "%I:%M:%S %p", "%H:%M", "%I:%M %p")
 UNITS = {"s": 1.0, "ms": 1e3}
 #: Objects may hold objects, but logs keep nothing we read deeper than this.
 DEPTH = 4
@@ -50,7 +54,21 @@ class Fields:
         }
         self._there: dict[tuple[tuple[str, ...], ...], dict[str, list[Found]]] = {}
         self.redactions = {text.lower() for text in columns.redactions}
+        self.day_first: bool | None = None
         self.traces = [(trace, {plain(c) for c in trace.columns}) for trace in columns.traces]
+
+    def learn_dates(self, rows: Iterable[tuple[int, dict[str, Any] | str]]) -> None:
+        """Tell from the first date that only one way can be read whether the day stands first."""
+        for _, row in rows:
+            if isinstance(row, str):
+                continue
+            date = SLASHED.match(str(LogRow(self, row).get("arrival")))
+            if date is None:
+                return  # dates of another form
+            first, second = int(date[1]), int(date[2])
+            if (first > 12) != (second > 12):
+                self.day_first = first > 12
+                return
 
     def trace(self, row: dict[str, Any]) -> KnownTrace | None:
         """Return the public trace whose columns these are."""
@@ -78,6 +96,7 @@ class LogRow:
     """One row, asked by field. Absent, empty or of the wrong kind is None."""
 
     def __init__(self, fields: Fields, row: dict[str, Any]) -> None:
+        self._fields = fields
         self._roots = list(_roots(row, fields.containers))
         self._there = fields.there(self._roots)
 
@@ -137,6 +156,8 @@ class LogRow:
     def instant(self, field: str, unit: str | None) -> Instant | None:
         """Return a moment; a bare small number is relative and needs ``unit`` to be one.
 
+        None too for a date whose day may be its month.
+
         ValueError when something is there and is no moment.
         """
         value = self.get(field)
@@ -147,7 +168,7 @@ class LogRow:
         except OverflowError:
             raise ValueError from None
         except (TypeError, ValueError):
-            return _date(str(value))
+            return _date(str(value), day_first=self._fields.day_first)
         if not math.isfinite(number) or number < 0:
             raise ValueError
         for low, high, per in EPOCHS:
@@ -158,13 +179,18 @@ class LogRow:
         return None if unit is None else Instant(number / UNITS[unit], relative=True)
 
 
-def _date(text: str) -> Instant:
+def _date(text: str, *, day_first: bool | None) -> Instant | None:
     text = text.strip()
     found = None
+    forms: tuple[str, ...] = FORMATS
+    if slashed := SLASHED.match(text):
+        if day_first is None and int(slashed[1]) != int(slashed[2]):
+            return None  # two days, and nothing in the log tells which
+        forms = tuple(f"{'%d/%m' if day_first else '%m/%d'}/%Y {clock}" for clock in CLOCKS)
     try:
         found = datetime.fromisoformat(text.replace("/", "-").removesuffix(" UTC"))
     except ValueError:
-        for form in FORMATS:
+        for form in forms:
             try:
                 found = datetime.strptime(text, form)
                 break

@@ -63,7 +63,9 @@ def measure_log(
     (1000.0, None)
     """
     path = Path(path)
-    meter = _Meter(Fields(facts.log_columns), model, time_unit, block_tokens)
+    fields = Fields(facts.log_columns)
+    fields.learn_dates(read_rows(path))
+    meter = _Meter(fields, model, time_unit, block_tokens)
     meter.take(read_rows(path))
     if not meter.sums.requests:
         reasons = "; ".join(

@@ -251,7 +251,8 @@ class Sums:
         if self.trace:
             notes.append(f"read as a trace of the kind {self.trace}")
         if missing := self.requests - self.timed:
-            notes.append(f"{missing:,} requests without a time; a bare number needs --time-unit")
+            notes.append(f"{missing:,} requests without a time; a bare number needs --time-unit, "
+                         "and 03/04/2026 may be two days: write 2026-04-03")  # fmt: skip
         if self.naive:
             mixed = ", beside others with one" if self.aware else ""
             notes.append(f"{self.naive:,} times without a zone, read as UTC{mixed}")

@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from stackchoice.facts.allocation import MemoryFacts
 from stackchoice.facts.datum import Evidence, Source
+from stackchoice.facts.figures import shown
 from stackchoice.facts.names import counted
-from stackchoice.facts.told import Cited, Why, shown
+from stackchoice.facts.told import Cited, Why
+from stackchoice.read.log_against import Compared
 from stackchoice.read.log_patterns import LinePattern, LogLanguage
-from stackchoice.read.log_records import Boot, Found
+from stackchoice.read.log_records import Boot, Found, Kernel, Warned
 
 READ = (
     "a line is known by its literal text, and what stands beside it is taken as the engine names it"
@@ -25,6 +28,14 @@ STEADY = (
 )
 ENDED = (
     "the first line that says so; an allocation that failed is oom, what was declined is refused"
+)
+HELD_AGAINST = (
+    "a kernel that the log names, else a warning that weights are unpacked, proves an arithmetic: "
+    "the predicted one confirms, another refutes; a name that proves none leaves it unconfirmed"
+)
+PREDICTED = "the kernel path of this release, artifact and chip"
+COUNTED = (
+    "what the line counts is a rule of the release; where none is printed it may be any of them"
 )
 NEGATIVE = "no line says so; what has less than nothing for its cache cannot serve"
 #: A hostile log prints thousands of ranks and figures; so many of each are told.
@@ -46,23 +57,46 @@ def figures(heading: str, found: Iterable[Found], language: LogLanguage) -> Why:
 def kernels(boot: Boot, language: LogLanguage) -> Iterator[tuple[str, Why]]:
     """Yield why each part of the model runs what it runs, by the part."""
     for part in dict.fromkeys(kernel.part for kernel in boot.kernels):
-        facts = []
-        for kernel in (k for k in boot.kernels if k.part == part):
-            row = next((k for k in language.kernels if k.fits(kernel.context, kernel.name)), None)
-            known = {row.source.label: row.source} if row else {}
-            note = f"line {kernel.line:,}" + (f"; {row.note}" if row and row.note else "")
-            facts.append(_cited(kernel.name, kernel.arithmetic, kernel.evidence, note, known))
+        facts = [_kernel(kernel, language) for kernel in boot.kernels if kernel.part == part]
         yield part, Why(answer=f"what runs: {part}", rule=NAMED, facts=facts)
+
+
+def compared(
+    rows: Iterable[Compared], boot: Boot, language: LogLanguage
+) -> Iterator[tuple[str, Why]]:
+    """Yield why each part of a predicted path is confirmed, refuted or neither, by the part."""
+    for row in rows:
+        facts = [_cited("predicted", row.predicted, Evidence.INFERRED, PREDICTED, {})]
+        facts += [_kernel(kernel, language) for kernel in boot.kernels
+                  if (kernel.part, kernel.line) == (row.part, row.line)]  # fmt: skip
+        facts += [_warned(warned, language) for warned in boot.warnings if warned.line == row.line]
+        yield row.part, Why(answer=f"{row.part}: {row.outcome}", rule=HELD_AGAINST, facts=facts,
+                            notes=[row.reason])  # fmt: skip
+
+
+def meaning(boot: Boot, language: LogLanguage, memory: MemoryFacts) -> Why | None:
+    """Return what the printed pool counts, by which rule of which release; None without a pool."""
+    if (pool := boot.values.get("pool_tokens")) is None:
+        return None
+    facts = figures("", [pool], language).facts
+    for rule in memory.allocators:
+        if (rule.engine, rule.key) == (language.engine, "printed_pool"):
+            value = language.printed_pool.get(str(rule.value.value), str(rule.value.value))
+            since, source = rule.since or "its first release", rule.value.source
+            known = {source.label: source} if source else {}
+            facts.append(
+                _cited(f"since {since}", value, rule.value.evidence, rule.value.note, known)
+            )
+    return Why(
+        answer="what the figure counts", rule=COUNTED, facts=facts, notes=[boot.pool_meaning]
+    )
 
 
 def warnings(boot: Boot, language: LogLanguage) -> Iterator[tuple[str, Why]]:
     """Yield why each warning is read as it is, by its code."""
     for warned in boot.warnings:
-        kind = language.warning(warned.code)
-        known = {kind.source.label: kind.source} if kind else {}
-        said = _cited(warned.code, counted(warned.count, "time"), warned.evidence,
-                      f"line {warned.line:,}", known)  # fmt: skip
-        yield warned.code, Why(answer=f"{warned.code}: {warned.reading}", rule=MEANT, facts=[said])
+        yield warned.code, Why(answer=f"{warned.code}: {warned.reading}", rule=MEANT,
+                               facts=[_warned(warned, language)])  # fmt: skip
 
 
 def ranks(boot: Boot) -> Why:
@@ -111,6 +145,22 @@ def refusals(boot: Boot, language: LogLanguage) -> Iterator[tuple[str, Why]]:
         fact = _cited(refusal.because, refusal.verdict, known, note, sources)
         notes = [f"it proposes {refusal.proposal}, as printed"] if refusal.proposal else []
         yield said, Why(answer=said, rule=rule, facts=[fact], notes=notes)
+
+
+def _kernel(kernel: Kernel, language: LogLanguage) -> Cited:
+    """Return a printed kernel with whoever says which arithmetic its name stands for."""
+    row = next((k for k in language.kernels if k.fits(kernel.context, kernel.name)), None)
+    known = {row.source.label: row.source} if row else {}
+    note = f"line {kernel.line:,}" + (f"; {row.note}" if row and row.note else "")
+    return _cited(kernel.name, kernel.arithmetic, kernel.evidence, note, known)
+
+
+def _warned(warned: Warned, language: LogLanguage) -> Cited:
+    """Return a printed warning with whoever says what it means."""
+    kind = language.warning(warned.code)
+    known = {kind.source.label: kind.source} if kind else {}
+    note = f"line {warned.line:,}"
+    return _cited(warned.code, counted(warned.count, "time"), warned.evidence, note, known)
 
 
 def _rows(key: str, language: LogLanguage) -> list[LinePattern]:

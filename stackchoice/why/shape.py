@@ -4,7 +4,8 @@ from stackchoice.capacity import late_probability, replicas_by_rate
 from stackchoice.choose.limits import peak_plan, replica_at
 from stackchoice.choose.traffic import ARRIVALS
 from stackchoice.facts.datum import Evidence
-from stackchoice.facts.told import Cited, Why, Working, called, shown
+from stackchoice.facts.figures import shown
+from stackchoice.facts.told import Cited, Why, Working, called
 from stackchoice.ops import given_fte, people
 from stackchoice.scenario.words import label
 from stackchoice.why.case import Decided, Whys

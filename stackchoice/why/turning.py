@@ -5,13 +5,16 @@ from decimal import Decimal
 from typing import Any
 
 from stackchoice.choose.answer import answer
+from stackchoice.choose.buying import alone
 from stackchoice.choose.case import Case
 from stackchoice.choose.decision import Flip
-from stackchoice.choose.flips import flips, swept
-from stackchoice.choose.risks import exit_usd, spare_usd
+from stackchoice.choose.flips import PEOPLE, against_managed, flips, swept
+from stackchoice.choose.risks import exit_usd, spare_usd, way_out
 from stackchoice.choose.turning import turns_asked
 from stackchoice.cost import decimal
-from stackchoice.facts.told import Working, shown
+from stackchoice.facts.datum import Evidence
+from stackchoice.facts.figures import shown
+from stackchoice.facts.told import Working
 from stackchoice.scenario.words import SWITCH
 from stackchoice.why.case import Decided, Whys
 from stackchoice.why.money import priced_purchase, recommendation, told_months
@@ -28,7 +31,7 @@ GIVEN = {
     "managed_usd": ("the managed endpoint's total, without setting it up", "USD a month"),
     "running_usd": ("running the machine, with its people", "USD a month"),
 }
-MOVED = "this one input is moved and everything decided again: the ways as they stand there"
+MOVED = "what is named is moved alone and everything decided again: the ways as they stand there"
 LEAVING = (
     "setting up another path, once; a machine that was bought stands on the books with what "
     "straight-line write-off has left of it"
@@ -90,7 +93,12 @@ def exits(at: Decided) -> Whys:
     for path in paths.lines:
         work = Working()
         bought = paths.purchase
-        names = [f"implementation_usd_{'rented' if path == 'managed' else 'managed'}"]
+        names, other = [], way_out(path)
+        if alone(at.case, other, paths.site):
+            work.fact("setting up another path", 0, "USD once", evidence=Evidence.ASSUMED,
+                      note="the single user is the operator")  # fmt: skip
+        else:
+            names.append(f"implementation_usd_{other}")
         months = decimal(at.case["money.horizon_months"])
         told = paths
         if path == "owned" and bought and not paths.site.choice.already_owned:
@@ -103,13 +111,16 @@ def exits(at: Decided) -> Whys:
 
 
 def flipped(at: Decided) -> Whys:
-    """Why the answer changes where one input stands elsewhere: the ways that survive there."""
+    """Why the answer changes where an input stands elsewhere: the ways that survive there."""
     for flip in flips(at.main):
-        if flip.at is None:
+        if flip.to_option is None:
             continue
-        there = answer(at.case.moved({flip.input: _value(at.case, flip)}))
+        if flip.input == PEOPLE:
+            there = answer(at.case.assuming(against_managed(at.case.facts)))
+        else:
+            there = answer(at.case.moved({flip.input: _value(at.case, flip)}))
         ((_, why),) = recommendation(Decided(there, at.site))
-        gives = f"deciding there gives {flip.to_option or flip.from_option}"
+        gives = f"deciding there gives {flip.to_option}"
         if flip.under is not None:
             beside = SWITCH.get(str(flip.under), flip.under)
             gives += f", and at {shown(beside)} beside it {flip.from_option}"
