@@ -48,14 +48,14 @@ def test_an_answer_cut_at_the_limit_says_so() -> None:
     assert said == "no answer, only reasoning (cut at 512 tokens)"
 
 
-def test_a_refused_schema_is_not_supported_but_a_full_server_is_a_failure() -> None:
+def test_a_refused_schema_is_not_supported_and_a_full_server_said_nothing_wrong() -> None:
     def refused(status: int, failure: Failure) -> str:
         sample = Sample(status=status, failure=failure, failure_detail="no")
         return judge(CANARIES["json-schema"], [sample]).result
 
     assert refused(400, Failure.REJECTED) == "not supported"
     assert refused(422, Failure.REJECTED) == "not supported"
-    assert refused(429, Failure.ADMISSION_REJECTED) == "failed"
+    assert refused(429, Failure.ADMISSION_REJECTED) == "off"
     plain = Sample(status=400, failure=Failure.REJECTED)
     assert judge(CANARIES["capital"], [plain]).result == "failed"
 

@@ -149,7 +149,7 @@ def arm_notes(passport: Passport) -> tuple[str, ...]:
     if v.correctness == "passed":
         said.append(f"canaries passed: {', '.join(dict.fromkeys(c.id for c in passed))}")
     elif v.correctness == "unknown":
-        said.append("correctness unknown: no canary was asked")
+        said.append("correctness unknown: no canary was judged")
     deep = [c for c in passed if c.input_tokens]
     if deep:
         longest = max(c.input_tokens or 0 for c in deep)
@@ -190,7 +190,7 @@ def _pair(
             reason += f"; {', '.join(differ)} differ on purpose, so quality is another question"
         unasked = [x.name for x in (a, b) if x.correctness == "unknown"]
         if unasked:
-            reason += f"; no canary was asked of {' and '.join(unasked)}: correctness is unknown"
+            reason += f"; no canary was judged of {' and '.join(unasked)}: correctness is unknown"
     return Pair(
         first=a.name, second=b.name, fairness=items, verdict=verdict, reason=reason,
         figures=figures, attribution=attribute(one, two, facts, alike=alike),
