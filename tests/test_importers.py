@@ -608,3 +608,9 @@ def test_aiperf_without_its_configuration_is_told_by_its_release(tmp_path):
             "time_to_first_token": {"unit": "ms", "avg": 195.84, "p50": 175.05}}  # fmt: skip
     p = one(written(tmp_path, "a.json", tree))
     assert p.results.ttft_s.median == pytest.approx(0.17505)
+
+
+def test_a_scenario_is_told_where_scenarios_are_compared(tmp_path):
+    (tmp_path / "mine.yaml").write_text("name: mine\n")
+    with pytest.raises(InputError, match=r"mine\.yaml: .* `stackchoice decide SCENARIO --against"):
+        import_results(tmp_path / "mine.yaml")

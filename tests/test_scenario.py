@@ -1,5 +1,6 @@
 """Scenario files: values, ranges, not known; lossless; one clear error with the line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,30 @@ def test_who_may_be_not_known_in_any_spelling(written, changed):
 def test_an_unknown_name_lists_the_shipped_scenarios():
     with pytest.raises(ScenarioError, match="json-chat"):
         load_scenario("jsonchat")
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"format": "stackchoice-passport/2", "arm": "a"}, "but a passport; .* --passport"),
+        ({"architectures": ["LlamaForCausalLM"]}, "but a model's config; .*stackchoice inspect"),
+        ({"model_type": "llama"}, "but a model's config"),
+        ({"recommended": "vllm", "title": "t", "candidates": []}, "but a decision"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_what_it_is(keys, says, tmp_path):
+    (tmp_path / "it.json").write_text(json.dumps(keys))
+    with pytest.raises(ScenarioError, match=says):
+        load_scenario(tmp_path / "it.json")
+    (tmp_path / "it.json").write_text(json.dumps({**keys, "workload": {}}))
+    with pytest.raises(ScenarioError, match="unknown key"):
+        load_scenario(tmp_path / "it.json")
+
+
+def test_the_other_ending_of_a_file_is_asked_about(tmp_path):
+    (tmp_path / "mine.yaml").write_text("a: 1\n")
+    with pytest.raises(ScenarioError, match=r"no such file; did you mean mine\.yaml\?"):
+        load_scenario(tmp_path / "mine.yml")
 
 
 def test_an_input_without_origin_or_answerer_is_assumed():

@@ -34,6 +34,11 @@ def read_runs(text: str, name: str) -> list[Run]:
     else:
         found = _objects(_lines(text, name), name) or _table(text)
     if not found:
+        if name.endswith((".yaml", ".yml")):
+            raise InputError(
+                f"{shown(name)}: no result of a harness; two scenarios are held against each other "
+                "by `stackchoice decide SCENARIO --against OTHER`"
+            )
         cut = "no whole JSON, so " if tree is None and text.lstrip().startswith(("{", "[")) else ""
         raise InputError(
             f"{shown(name)}: {cut}no result of a known harness; accepted are: {'; '.join(ACCEPTED)}"

@@ -31,6 +31,7 @@ FIXES = {
     "string_type": "write text in quotes",
     "finite_number": "write a finite number",
 }  # fmt: skip
+SUFFIXES = (".yaml", ".yml")
 #: What a value is not, by the first word of pydantic's error type.
 NOT = {"int": "whole number", "float": "number", "decimal": "number", "bool": "yes or no"}
 BOUNDS = {
@@ -38,6 +39,13 @@ BOUNDS = {
     "greater_than_equal": ("ge", "a value of at least"),
     "less_than": ("lt", "a value below"),
     "less_than_equal": ("le", "a value of at most"),
+}
+#: What a file is that is no scenario, by a key of it, and who takes it.
+OTHERS = {
+    "format": "a passport; give it to `stackchoice passport show`, or to a report with --passport",
+    "architectures": "a model's config; give it to `stackchoice inspect`",
+    "model_type": "a model's config; give it to `stackchoice inspect`",
+    "recommended": "a decision; give the scenario that it was made of",
 }
 
 
@@ -47,7 +55,12 @@ def scenario_path(name: str | Path) -> Path:
     ScenarioError where it is neither.
     """
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") or os.path.exists(path):
+    if os.path.exists(path):
+        return path
+    if path.suffix in SUFFIXES:
+        others = [path.with_suffix(suffix) for suffix in SUFFIXES]
+        if found := next(filter(os.path.exists, others), None):
+            raise ScenarioError(f"{shown(str(name))}: no such file; did you mean {found.name}?")
         return path
     shipped = data_dir() / "scenarios" / f"{path.name}.yaml"
     if len(path.parts) == 1 and os.path.exists(shipped):
@@ -89,7 +102,7 @@ def parse_scenario(tree: Any, where: str = "scenario") -> Scenario:
     try:
         return Scenario.model_validate(_plain(tree))
     except ValidationError as error:
-        raise ScenarioError(_explain(error, tree, where)) from None
+        raise ScenarioError(_other(tree, where) or _explain(error, tree, where)) from None
 
 
 def dump_scenario(scenario: Scenario) -> str:
@@ -145,6 +158,14 @@ def _plain(node: Any) -> Any:
         if isinstance(node, kind):
             return kind(node)
     return node if node is None else str(node)
+
+
+def _other(tree: Any, where: str) -> str:
+    """Say what else a file is, where it names neither model nor workload."""
+    if not isinstance(tree, dict) or {"model", "workload"} & set(tree):
+        return ""
+    found = next((what for key, what in OTHERS.items() if key in tree), None)
+    return f"{where}: is no scenario, but {found}" if found else ""
 
 
 def _explain(error: ValidationError, tree: Any, where: str) -> str:
