@@ -139,17 +139,25 @@ def with_device(asked: Launch, device: Machine) -> Launch:
 
     UnknownRuleError where it was not read.
     """
+    tokens, requests = batch_limits(asked, device)
+    settings = {**asked.settings, "max_num_batched_tokens": tokens, "max_num_seqs": requests}
+    if asked.config and asked.family in ("plain", "sliding"):
+        settings.setdefault("block_size", asked.need("block_tokens", device.backend))
+    return asked.model_copy(update={"settings": settings})
+
+
+def batch_limits(asked: Launch, device: Machine) -> tuple[int, int]:
+    """Return the batched tokens and running requests that vLLM takes on a device, or is set to.
+
+    UnknownRuleError where the release's were not read.
+    """
     memory = device.memory_gib_reported.value
     if memory is None and device.memory_gb.value is not None:
         memory = device.memory_gb.value * GB / GIB
     tokens = batched_tokens(
         asked, memory, name=device.name, capability=device.cuda_capability or 0.0
     )
-    requests = running_requests(asked, memory, name=device.name)
-    settings = {**asked.settings, "max_num_batched_tokens": tokens, "max_num_seqs": requests}
-    if asked.config and asked.family in ("plain", "sliding"):
-        settings.setdefault("block_size", asked.need("block_tokens", device.backend))
-    return asked.model_copy(update={"settings": settings})
+    return tokens, running_requests(asked, memory, name=device.name)
 
 
 def by_blocks(plan: vllm.Plan, pool: int, context: int) -> dict[str, Any]:

@@ -39,15 +39,19 @@ def read_bytes(artifact: Artifact, model: Model | None = None) -> int | None:
     touches, and for a model that denoises several tokens at a time: all of its weights, once,
     would make a ceiling many times too low, or too high.
     """
-    config = (model.config.value if model is not None else None) or {}
-    if config_keys().denoised.match(str(text_config(config).get("model_type") or "")):
+    known, config = artifact.read_bytes_per_token, model.config.value if model else None
+    if config and _denoises(config):
         return None
-    known = artifact.read_bytes_per_token
     if known.known:
         return known.value
     if config and (has_experts(config) or _loops(config)):
         return None
     return artifact.weights_bytes.value
+
+
+def _denoises(config: dict[str, Any]) -> bool:
+    kind = str(text_config(config).get("model_type") or "")
+    return config_keys().denoised.match(kind) is not None
 
 
 def _loops(config: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from stackchoice.errors import UnknownCacheError, UnknownRuleError
 from stackchoice.facts.allocation import Part, Starts
 from stackchoice.facts.datum import Datum, Evidence, sure, weakest
 from stackchoice.facts.records import Machine
-from stackchoice.fit.admission import with_device
+from stackchoice.fit.admission import batch_limits
 from stackchoice.fit.allocators import sglang
 from stackchoice.fit.allocators.plan import Launch
 from stackchoice.fit.config import read
@@ -98,10 +98,10 @@ class Start:
         """
         newest = self.asked.but(engine="vllm", release=read_release(None, None))
         try:
-            asked = with_device(self.asked if self.asked.engine == "vllm" else newest, self.machine)
+            own = self.asked if self.asked.engine == "vllm" else newest
+            return batch_limits(own, self.machine)
         except UnknownRuleError:
-            asked = with_device(newest, self.machine)
-        return asked.settings["max_num_batched_tokens"], asked.settings["max_num_seqs"]
+            return batch_limits(newest, self.machine)
 
     @cached_property
     def peak(self) -> Ends:
