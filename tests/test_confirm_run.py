@@ -77,7 +77,8 @@ def test_a_real_engine_gives_a_valid_passport(engine: EmbeddedEngine, tmp_path: 
         assert sample.completion_tokens == sample.content_chunks == 16
         assert sample.prompt_tokens > 20
         assert 0 < sample.first_byte_s <= sample.ttft_s < sample.end_to_end_s
-        assert sample.itl_s * 15 == pytest.approx(sample.end_to_end_s - sample.ttft_s)
+        between = sample.end_to_end_s - sample.ttft_s  # a busy client reads several at first
+        assert sample.itl_s * (16 - sample.first_tokens) == pytest.approx(between)
         assert sample.server_decode_tokens_per_s > 0
     assert [(s.done, s.total) for s in steps] == [(i, 9) for i in range(1, 10)]
     assert Passport.load(p.save(tmp_path / "p.json")) == p
